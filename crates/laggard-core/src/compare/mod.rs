@@ -1,0 +1,154 @@
+//! Comparison methods: each turns a window of smoothed samples of one peer group into one score per component.
+//!
+//! A method is one file and one line in [`METHODS`]. Definitions and numbers are those of `docs/methods.md`.
+//! Every file keeps its plain definition beside the fast path, as the oracle of the property tests.
+
+pub mod cdf;
+pub mod cwnd;
+pub mod kl;
+pub mod median;
+pub mod thresh;
+pub mod window;
+
+#[cfg(test)]
+mod properties;
+
+pub use window::{Window, Windower};
+
+/// Fewer peers with data than this and nobody can say who is odd.
+pub const FEWEST_PEERS: usize = 3;
+
+/// The parameters of a method; the papers' values are the defaults.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// Grid in seconds.
+    pub interval_s: u32,
+    /// Width of the trailing moving average, in slots.
+    pub smoothing: usize,
+    /// Samples in a window.
+    pub size: usize,
+    /// Samples from one window to the next.
+    pub shift: usize,
+    /// Anomalous now, if anomalous in at least `k` of the last `2k-1` windows.
+    pub k: usize,
+}
+
+impl Params {
+    /// The same parameters on another grid. Counts of samples stay (LISA'13, section 4.2), except for a moving
+    /// average that is defined in seconds, see [`Method::smoothing_s`].
+    pub fn on_grid(self, interval_s: u32, method: &Method) -> Params {
+        let smoothing = match method.smoothing_s {
+            Some(seconds) => (seconds / interval_s.max(1) as usize).max(1),
+            None => self.smoothing,
+        };
+        Params { interval_s, smoothing, ..self }
+    }
+}
+
+/// What is known of a component's score in a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Score {
+    /// The score itself.
+    Exact(f64),
+    /// Not above the threshold it was asked about; the fast path had no need to know more.
+    WithinThreshold,
+    /// No data, or too few peers.
+    Missing,
+}
+
+impl Score {
+    /// The score where it is known.
+    pub fn exact(self) -> Option<f64> {
+        if let Score::Exact(score) = self { Some(score) } else { None }
+    }
+}
+
+/// How training turns the largest fault-free score into a threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cushion {
+    /// Times this factor.
+    Factor(f64),
+    /// Rounded up to a multiple of `step`, at least `step`, then times `factor`.
+    RoundedUp {
+        /// Increment of the search.
+        step: f64,
+        /// The cushion.
+        factor: f64,
+    },
+    /// As it is, one for the whole group.
+    None,
+}
+
+impl Cushion {
+    /// The threshold for a largest fault-free score.
+    pub fn threshold(self, largest: f64) -> f64 {
+        match self {
+            Cushion::Factor(factor) => largest * factor,
+            Cushion::RoundedUp { step, factor } => ((largest / step).ceil() * step).max(step) * factor,
+            Cushion::None => largest,
+        }
+    }
+}
+
+/// One comparison method.
+#[derive(Debug)]
+pub struct Method {
+    /// Its name in commands and reports.
+    pub name: &'static str,
+    /// The paper's parameters.
+    pub params: Params,
+    /// The moving average in seconds, where the paper defines it so.
+    pub smoothing_s: Option<usize>,
+    /// How its thresholds are trained.
+    pub cushion: Cushion,
+    /// Untrained thresholds never fall below this score.
+    pub least_threshold: f64,
+    /// The scores of all components: NaN where there is none.
+    pub scores: fn(&Window) -> Vec<f64>,
+    /// The plain definition, for tests.
+    pub plain: fn(&Window) -> Vec<f64>,
+    /// Scores where they exceed the component's threshold, found faster than all scores.
+    pub exceeding: fn(&Window, &[f64]) -> Vec<Score>,
+    /// Exact scores of the first-named components only.
+    pub scores_of: fn(&Window, &[usize]) -> Vec<f64>,
+}
+
+/// All methods, in the order of the papers.
+pub const METHODS: &[&Method] = &[&kl::KL, &cwnd::CWND, &cdf::CDF, &median::MEDIAN, &thresh::THRESH];
+
+impl Method {
+    /// Finds a method by name.
+    pub fn parse(name: &str) -> Option<&'static Method> {
+        METHODS.iter().find(|method| method.name == name).copied()
+    }
+}
+
+/// Whether a number is a measurement. Infinities and absurd magnitudes are missing, never zero, and never overflow.
+pub fn is_measurement(value: f64) -> bool {
+    value.abs() <= 1e150
+}
+
+/// Position of the score among the `n-1` pairwise distances of one component in ascending order: the
+/// `(floor((n-1)/2)+1)`-th largest, so that "more than half exceed t" is exactly "score > t".
+fn rank(n: usize) -> usize {
+    n - 2 - (n - 1) / 2
+}
+
+/// Scores straight from the definition: all pairwise distances, sorted.
+fn plain_pairwise(n: usize, distance: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+    let score = |p: usize| {
+        let mut distances: Vec<f64> = (0..n).filter(|&q| q != p).map(|q| distance(p, q)).collect();
+        distances.sort_by(f64::total_cmp);
+        distances[rank(n)]
+    };
+    (0..n).map(score).collect()
+}
+
+/// For methods whose scores are cheap: compute them all, and say everything.
+fn exceeding_from_scores(scores: &[f64]) -> Vec<Score> {
+    scores.iter().map(|&score| if score.is_nan() { Score::Missing } else { Score::Exact(score) }).collect()
+}
+
+fn pick(scores: &[f64], wanted: &[usize]) -> Vec<f64> {
+    wanted.iter().map(|&component| scores[component]).collect()
+}

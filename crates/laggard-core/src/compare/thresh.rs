@@ -1,0 +1,50 @@
+//! `thresh`: LISA'13, section 5.3. The largest value in the window: the traditional alarm threshold, no comparison.
+//!
+//! Kept because users compare against it. Misses whatever stays below the largest value seen in training.
+
+use super::{Cushion, Method, Params, Window, exceeding_from_scores, pick};
+
+/// The method, with the paper's parameters.
+pub static THRESH: Method = Method {
+    name: "thresh",
+    params: Params { interval_s: 15, smoothing: 15, size: 60, shift: 30, k: 3 },
+    smoothing_s: None,
+    cushion: Cushion::Factor(2.0),
+    least_threshold: 0.0,
+    scores,
+    plain,
+    exceeding: |window, _| exceeding_from_scores(&scores(window)),
+    scores_of: |window, wanted| pick(&scores(window), wanted),
+};
+
+fn scores(window: &Window) -> Vec<f64> {
+    if !window.is_comparable() {
+        return vec![f64::NAN; window.components()];
+    }
+    window.each().map(|samples| samples.iter().copied().fold(f64::NAN, f64::max)).collect()
+}
+
+fn plain(window: &Window) -> Vec<f64> {
+    if !window.is_comparable() {
+        return vec![f64::NAN; window.components()];
+    }
+    let largest = |p: usize| {
+        let mut present: Vec<f64> = window.of(p).iter().copied().filter(|value| !value.is_nan()).collect();
+        present.sort_by(f64::total_cmp);
+        present.last().copied().unwrap_or(f64::NAN)
+    };
+    (0..window.components()).map(largest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_value_counts() {
+        let window = Window::new(vec![1.0, 5.0, f64::NAN, 2.0, 0.0, 0.0, f64::NAN, f64::NAN], 2);
+        let scores = scores(&window);
+        assert_eq!(scores[..3], [5.0, 2.0, 0.0]);
+        assert!(scores[3].is_nan());
+    }
+}

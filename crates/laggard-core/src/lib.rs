@@ -1,0 +1,11 @@
+//! Peer comparison and diagnosis of storage components.
+//!
+//! Pure: no clock, no files, no network, no logging. Samples in time order go in, verdicts come out.
+//!
+//! - [`model`]: metrics, host ranges, topology, peer groups.
+//! - [`compare`]: one file per method; each turns a window of smoothed samples into one score per component.
+//! - [`diagnose`]: thresholds, filter, persistence, root cause and localisation, as one incremental operator.
+
+pub mod compare;
+pub mod diagnose;
+pub mod model;

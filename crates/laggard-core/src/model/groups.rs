@@ -1,0 +1,287 @@
+//! Peer groups: components that should behave alike, derived from the topology (role x priority x generation), given
+//! by it, or, without a topology, one group for all (one per value of a `group` column).
+
+use super::topology::{Topology, short};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What a component or an accused part is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the documentation")]
+pub enum Kind {
+    Server,
+    Controller,
+    Drawer,
+    Lun,
+    Attachment,
+    Device,
+}
+
+impl Kind {
+    /// The word used in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Server => "server",
+            Kind::Controller => "controller",
+            Kind::Drawer => "drawer",
+            Kind::Lun => "lun",
+            Kind::Attachment => "attachment",
+            Kind::Device => "device",
+        }
+    }
+}
+
+/// What the data says about a component, beside its samples.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// Its name in the data.
+    pub name: String,
+    /// The `group` column, if there was one.
+    pub group: Option<String>,
+    /// The `server` column, if there was one.
+    pub server: Option<String>,
+    /// Whether any network metric was seen: then it is a server.
+    pub has_network: bool,
+}
+
+/// One component under comparison, with its place in the topology.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Component {
+    /// Its name in the data.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Index into [`Roster::groups`].
+    pub group: usize,
+    /// Parts that it depends on, any of which may explain its trouble.
+    pub parts: Vec<(Kind, String)>,
+    /// For attachments: the LUN and the priority.
+    pub attachment: Option<(String, u32)>,
+}
+
+/// A peer group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PeerGroup {
+    /// Its name in reports.
+    pub name: String,
+    /// Indices into [`Roster::components`], in name order.
+    pub members: Vec<usize>,
+}
+
+/// All components under comparison and their groups.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Roster {
+    /// Components, sorted by name.
+    pub components: Vec<Component>,
+    /// Groups, sorted by name.
+    pub groups: Vec<PeerGroup>,
+    /// Components that the topology names but the data does not.
+    pub never_recorded: Vec<String>,
+    /// Components that the data has but the topology does not.
+    pub not_in_topology: Vec<String>,
+}
+
+impl Roster {
+    /// Groups what was observed, by the topology where there is one.
+    pub fn new(observed: &[Observed], topology: Option<&Topology>) -> Roster {
+        let mut observed: Vec<&Observed> = observed.iter().collect();
+        observed.sort_by(|a, b| a.name.cmp(&b.name));
+        observed.dedup_by(|a, b| a.name == b.name);
+        let empty = Topology::default();
+        let places = Places::new(topology.unwrap_or(&empty));
+        let mut roster = Roster::default();
+        let mut group_names: Vec<String> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for item in observed {
+            let placed = places.place(item);
+            let place = placed.unwrap_or_else(|| {
+                if topology.is_some() {
+                    roster.not_in_topology.push(item.name.clone());
+                }
+                Place::without_topology(item, topology.is_some())
+            });
+            seen.insert(place.canonical);
+            group_names.push(place.group);
+            roster.components.push(Component {
+                name: item.name.clone(),
+                kind: place.kind,
+                group: 0,
+                parts: place.parts,
+                attachment: place.attachment,
+            });
+        }
+        roster.form_groups(&group_names);
+        roster.never_recorded = places.expected(&seen);
+        roster
+    }
+
+    fn form_groups(&mut self, names: &[String]) {
+        let mut members: BTreeMap<&String, Vec<usize>> = BTreeMap::new();
+        for (index, name) in names.iter().enumerate() {
+            members.entry(name).or_default().push(index);
+        }
+        for (index, (name, members)) in members.into_iter().enumerate() {
+            members.iter().for_each(|&member| self.components[member].group = index);
+            self.groups.push(PeerGroup { name: name.clone(), members });
+        }
+    }
+
+    /// The index of a component.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.components.binary_search_by(|component| component.name.as_str().cmp(name)).ok()
+    }
+}
+
+struct Place {
+    canonical: String,
+    kind: Kind,
+    group: String,
+    parts: Vec<(Kind, String)>,
+    attachment: Option<(String, u32)>,
+}
+
+impl Place {
+    fn without_topology(item: &Observed, unlisted: bool) -> Place {
+        let kind = if item.has_network { Kind::Server } else { Kind::Device };
+        let default = || if unlisted { format!("{}s not in the topology", kind.name()) } else { format!("{}s", kind.name()) };
+        Place {
+            canonical: item.name.clone(),
+            kind,
+            group: item.group.clone().unwrap_or_else(default),
+            parts: item.server.iter().map(|server| (Kind::Server, server.clone())).collect(),
+            attachment: None,
+        }
+    }
+}
+
+/// Finds components in the topology by their full or short names.
+struct Places<'a> {
+    topology: &'a Topology,
+    short_forms: HashMap<String, Option<&'a str>>,
+}
+
+impl<'a> Places<'a> {
+    fn new(topology: &'a Topology) -> Self {
+        let mut short_forms = HashMap::new();
+        for name in topology.attachments.keys().chain(topology.luns.keys()) {
+            // Two names with one short form: neither is found by it.
+            short_forms.entry(short(name)).and_modify(|known| *known = None).or_insert(Some(name.as_str()));
+        }
+        Places { topology, short_forms }
+    }
+
+    fn place(&self, item: &Observed) -> Option<Place> {
+        let name = self.canonical(&item.name)?;
+        let given = self.topology.given_groups.get(name).or_else(|| self.topology.given_groups.get(&item.name));
+        let mut place = self.derive(name, item)?;
+        if let Some(group) = given.or(item.group.as_ref()) {
+            place.group.clone_from(group);
+        }
+        Some(place)
+    }
+
+    fn canonical<'n>(&self, name: &'n str) -> Option<&'n str>
+    where
+        'a: 'n,
+    {
+        let topology = self.topology;
+        let known = topology.attachments.contains_key(name)
+            || topology.luns.contains_key(name)
+            || topology.servers.contains_key(name)
+            || topology.given_groups.contains_key(name);
+        if known { Some(name) } else { self.short_forms.get(name).copied().flatten() }
+    }
+
+    fn derive(&self, name: &str, item: &Observed) -> Option<Place> {
+        let topology = self.topology;
+        if let Some(attachment) = topology.attachments.get(name) {
+            let lun = topology.luns.get(&attachment.lun);
+            let mut parts = vec![(Kind::Server, attachment.server.clone()), (Kind::Lun, attachment.lun.clone())];
+            parts.extend(lun.into_iter().flat_map(lun_parts));
+            let generation = lun.and_then(|lun| lun.generation.as_deref());
+            return Some(Place {
+                canonical: name.into(),
+                kind: Kind::Attachment,
+                group: group_name("attachments", &[generation, Some(&format!("priority {}", attachment.priority))]),
+                parts,
+                attachment: Some((attachment.lun.clone(), attachment.priority)),
+            });
+        }
+        if let Some(lun) = topology.luns.get(name) {
+            let primary = topology.attachments.values().find(|known| known.lun == name && known.priority == 1);
+            let mut parts: Vec<_> = lun_parts(lun).collect();
+            parts.extend(primary.map(|attachment| (Kind::Server, attachment.server.clone())));
+            return Some(Place {
+                canonical: name.into(),
+                kind: Kind::Lun,
+                group: group_name("luns", &[lun.generation.as_deref()]),
+                parts,
+                attachment: None,
+            });
+        }
+        if let Some(server) = topology.servers.get(name) {
+            let group = group_name(&server.role, &[server.filesystem.as_deref(), server.generation.as_deref()]);
+            return Some(Place { canonical: name.into(), kind: Kind::Server, group, parts: Vec::new(), attachment: None });
+        }
+        topology.given_groups.get(name).map(|_| Place::without_topology(item, false))
+    }
+
+    /// What the topology leads one to expect in data of this kind, and what is not there.
+    fn expected(&self, seen: &BTreeSet<String>) -> Vec<String> {
+        let missing = |names: Vec<&String>| -> Vec<String> {
+            // Only kinds of which something was recorded: a recording of servers need not have every attachment.
+            let any = names.iter().any(|name| seen.contains(*name));
+            names.into_iter().filter(|name| any && !seen.contains(*name)).cloned().collect()
+        };
+        let mut never = missing(self.topology.servers.keys().collect());
+        never.extend(missing(self.topology.luns.keys().collect()));
+        let priorities: BTreeSet<u32> = self.topology.attachments.values().map(|known| known.priority).collect();
+        for priority in priorities {
+            let of_priority = self.topology.attachments.iter().filter(|(_, known)| known.priority == priority);
+            never.extend(missing(of_priority.map(|(name, _)| name).collect()));
+        }
+        never
+    }
+}
+
+fn lun_parts(lun: &super::topology::Lun) -> impl Iterator<Item = (Kind, String)> {
+    let controller = lun.controller.iter().map(|name| (Kind::Controller, name.clone()));
+    controller.chain(lun.drawers.iter().map(|name| (Kind::Drawer, name.clone())))
+}
+
+fn group_name(what: &str, qualities: &[Option<&str>]) -> String {
+    let qualities: Vec<&str> = qualities.iter().flatten().copied().collect();
+    if qualities.is_empty() { what.into() } else { format!("{what} ({})", qualities.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observed(names: &[&str]) -> Vec<Observed> {
+        names.iter().map(|name| Observed { name: (*name).into(), ..Observed::default() }).collect()
+    }
+
+    #[test]
+    fn groups_are_role_priority_generation() {
+        let topology = Topology::parse(
+            "[[servers]]\nnames = \"fs[1-2]\"\n[[controllers]]\nnames = \"ddn6\"\n\
+             [[luns]]\nnames = \"[00-01]\"\ncontroller = \"ddn6\"\ngeneration = \"old\"\nservers = \"fs[1-2]\"\n",
+        )
+        .unwrap();
+        let roster = Roster::new(&observed(&["6.00.1", "6.01.1", "6.00.2", "stranger"]), Some(&topology));
+        let names: Vec<_> = roster.groups.iter().map(|group| group.name.as_str()).collect();
+        assert_eq!(names, ["attachments (old, priority 1)", "attachments (old, priority 2)", "devices not in the topology"]);
+        assert_eq!(roster.not_in_topology, ["stranger"]);
+        assert_eq!(roster.never_recorded, ["ddn6.01.fs2"]);
+        let first = &roster.components[roster.find("6.00.1").unwrap()];
+        assert!(first.parts.contains(&(Kind::Controller, "ddn6".into())));
+    }
+
+    #[test]
+    fn without_a_topology_there_is_one_group_or_one_per_group_column() {
+        let mut items = observed(&["a", "b", "c"]);
+        assert_eq!(Roster::new(&items, None).groups.len(), 1);
+        items[1].group = Some("new".into());
+        assert_eq!(Roster::new(&items, None).groups.len(), 2);
+    }
+}

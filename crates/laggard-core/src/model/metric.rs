@@ -1,0 +1,163 @@
+//! The metrics of FAST'10 table 1 and LISA'13 table 1, under sysstat's names, and what diagnosis needs to know of each.
+//!
+//! A new metric is one line in [`TABLE`] and one variant.
+
+/// One metric, named as sysstat and the papers name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "TABLE documents each variant, and docs/metrics.md is made from it")]
+pub enum Metric {
+    Tps,
+    RdSec,
+    WrSec,
+    AvgrqSz,
+    AvgquSz,
+    Await,
+    Svctm,
+    Util,
+    Rxpck,
+    Txpck,
+    Rxbyt,
+    Txbyt,
+    CwndToClients,
+    CwndFromClients,
+    Throughput,
+}
+
+/// What a metric says about its component; root-cause analysis asks for roles, not for names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Bytes or sectors moved by the storage.
+    StorageVolume,
+    /// How long a storage request takes.
+    StorageLatency,
+    /// Bytes moved over the network.
+    NetworkVolume,
+    /// TCP congestion window; only a low one is evidence.
+    Congestion,
+    /// Recorded for context, never compared by default (FAST'10, section 7 says why for tps and svctm).
+    Context,
+}
+
+/// What several samples of one slot are averaged over, so that no work is lost in downsampling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Averaging {
+    /// A rate or a level: mean over time.
+    Time,
+    /// A mean per request: weighted by the requests completed (`tps`).
+    Requests,
+}
+
+/// Everything that is known about one metric.
+#[derive(Debug)]
+pub struct Properties {
+    /// The metric.
+    pub metric: Metric,
+    /// Its name in files and output.
+    pub name: &'static str,
+    /// Its unit, for people.
+    pub unit: &'static str,
+    /// What it says about its component.
+    pub role: Role,
+    /// How it is downsampled.
+    pub averaging: Averaging,
+    /// Untrained diagnosis ignores differences smaller than this, whatever the relative distance.
+    pub negligible: f64,
+    /// One sentence for the documentation.
+    pub help: &'static str,
+}
+
+use Averaging::{Requests, Time};
+use Role::{Congestion, Context, NetworkVolume, StorageLatency, StorageVolume};
+
+macro_rules! table {
+    ($($metric:ident $name:literal $unit:literal $role:ident $averaging:ident $negligible:literal $help:literal;)*) => {
+        /// All metrics, in the order of the papers' tables.
+        pub const TABLE: &[Properties] = &[$(Properties {
+            metric: Metric::$metric, name: $name, unit: $unit, role: $role,
+            averaging: $averaging, negligible: $negligible, help: $help,
+        }),*];
+    };
+}
+
+table! {
+    Tps "tps" "requests/s" Context Time 1.0 "I/O requests per second";
+    RdSec "rd_sec" "sectors/s" StorageVolume Time 200.0 "sectors (512 bytes) read per second";
+    WrSec "wr_sec" "sectors/s" StorageVolume Time 200.0 "sectors (512 bytes) written per second";
+    AvgrqSz "avgrq_sz" "sectors" Context Requests 1.0 "mean request size";
+    AvgquSz "avgqu_sz" "requests" Context Time 0.1 "mean number of queued requests";
+    Await "await" "ms" StorageLatency Requests 0.1 "mean time a request waits to complete, queue and service";
+    Svctm "svctm" "ms" Context Requests 0.1 "mean service time of a request";
+    Util "util" "%" Context Time 1.0 "share of time with I/O in flight";
+    Rxpck "rxpck" "packets/s" Context Time 100.0 "packets received per second";
+    Txpck "txpck" "packets/s" Context Time 100.0 "packets sent per second";
+    Rxbyt "rxbyt" "bytes/s" NetworkVolume Time 100000.0 "bytes received per second";
+    Txbyt "txbyt" "bytes/s" NetworkVolume Time 100000.0 "bytes sent per second";
+    CwndToClients "cwnd_to_clients" "segments" Congestion Time 0.0 "mean congestion window of the server's sockets to its clients";
+    CwndFromClients "cwnd_from_clients" "segments" Congestion Time 0.0 "mean congestion window of the clients' sockets to the server";
+    Throughput "throughput" "any unit/s" StorageVolume Time 0.0 "work done per second, in whatever unit the site recorded";
+}
+
+impl Metric {
+    /// How many metrics there are.
+    pub const COUNT: usize = TABLE.len();
+
+    /// The metric's row in [`TABLE`].
+    pub fn properties(self) -> &'static Properties {
+        &TABLE[self as usize]
+    }
+
+    /// The metric's name in files and output.
+    pub fn name(self) -> &'static str {
+        self.properties().name
+    }
+
+    /// All metrics, in table order.
+    pub fn all() -> impl Iterator<Item = Metric> {
+        TABLE.iter().map(|row| row.metric)
+    }
+
+    /// Finds a metric by name. Accepts sysstat's own spellings (`%util`, `avgrq-sz`, `rd_sec/s`) and `latency`.
+    pub fn parse(name: &str) -> Option<Metric> {
+        let plain = name.trim().to_ascii_lowercase().replace('-', "_");
+        let plain = plain.trim_start_matches('%');
+        let plain = plain.strip_suffix("/s").unwrap_or(plain);
+        if plain == "latency" {
+            return Some(Metric::Await);
+        }
+        TABLE.iter().find(|row| row.name == plain).map(|row| row.metric)
+    }
+
+    /// The known name nearest to `name`, for error messages.
+    pub fn nearest(name: &str) -> &'static str {
+        let distance = |row: &&Properties| strsim::damerau_levenshtein(row.name, &name.to_ascii_lowercase());
+        TABLE.iter().min_by_key(distance).map_or("await", |row| row.name)
+    }
+}
+
+impl std::fmt::Display for Metric {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_is_in_the_order_of_the_variants() {
+        for (index, row) in TABLE.iter().enumerate() {
+            assert_eq!(row.metric as usize, index, "{}", row.name);
+            assert_eq!(Metric::parse(row.name), Some(row.metric));
+        }
+    }
+
+    #[test]
+    fn sysstat_spellings_are_understood() {
+        assert_eq!(Metric::parse("%util"), Some(Metric::Util));
+        assert_eq!(Metric::parse("avgrq-sz"), Some(Metric::AvgrqSz));
+        assert_eq!(Metric::parse("rd_sec/s"), Some(Metric::RdSec));
+        assert_eq!(Metric::parse("nonsense"), None);
+        assert_eq!(Metric::nearest("awiat"), "await");
+    }
+}
