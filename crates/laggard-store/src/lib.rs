@@ -1,1 +1,17 @@
+//! What Laggard reads and keeps.
+//!
+//! [`read`] recognises an input by its content and yields a [`Recording`]; [`align`] brings it onto a regular grid and
+//! replays it in time order; [`store`] keeps recordings in a directory; [`csv`] is the only file format so far.
+//! Nothing here aborts on a bad row: what cannot be used is a [`Problem`] with file and line, and the rest is used.
 
+pub mod align;
+pub mod csv;
+pub mod problem;
+pub mod read;
+pub mod recording;
+pub mod store;
+pub mod time;
+
+pub use problem::{Problem, Problems};
+pub use read::{ReadError, read};
+pub use recording::Recording;

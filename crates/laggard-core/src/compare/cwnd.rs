@@ -13,8 +13,10 @@ pub static CWND: Method = Method {
     params: Params { interval_s: 1, smoothing: 31, size: 1, shift: 1, k: 1 },
     smoothing_s: Some(31),
     cushion: Cushion::None,
+    untrained_factor: 4.0,
     // A window of one segment against peers at a hundred scores 1; chaotic but healthy windows reach 0.4.
     least_threshold: 0.5,
+    untrained_k: 8,
     scores,
     plain,
     exceeding: |window, _| exceeding_from_scores(&scores(window)),

@@ -15,8 +15,10 @@ pub static KL: Method = Method {
     params: Params { interval_s: 1, smoothing: 5, size: 64, shift: 32, k: 3 },
     smoothing_s: None,
     cushion: Cushion::RoundedUp { step: 0.1, factor: 2.0 },
+    untrained_factor: 1.5,
     // The least that training can give.
     least_threshold: 0.2,
+    untrained_k: 3,
     scores,
     plain,
     exceeding: |window, _| exceeding_from_scores(&scores(window)),

@@ -101,8 +101,12 @@ pub struct Method {
     pub smoothing_s: Option<usize>,
     /// How its thresholds are trained.
     pub cushion: Cushion,
-    /// Untrained thresholds never fall below this score.
+    /// Untrained thresholds: this many times the median score of the peers ...
+    pub untrained_factor: f64,
+    /// ... but never below this score.
     pub least_threshold: f64,
+    /// Untrained, a method without windows of its own still wants persistence: `k` then.
+    pub untrained_k: usize,
     /// The scores of all components: NaN where there is none.
     pub scores: fn(&Window) -> Vec<f64>,
     /// The plain definition, for tests.

@@ -34,6 +34,8 @@ pub enum Role {
     NetworkVolume,
     /// TCP congestion window; only a low one is evidence.
     Congestion,
+    /// Work done in a unit nobody knows: it explains a latency, and never indicts by itself.
+    Load,
     /// Recorded for context, never compared by default (FAST'10, section 7 says why for tps and svctm).
     Context,
 }
@@ -67,7 +69,7 @@ pub struct Properties {
 }
 
 use Averaging::{Requests, Time};
-use Role::{Congestion, Context, NetworkVolume, StorageLatency, StorageVolume};
+use Role::{Congestion, Context, Load, NetworkVolume, StorageLatency, StorageVolume};
 
 macro_rules! table {
     ($($metric:ident $name:literal $unit:literal $role:ident $averaging:ident $negligible:literal $help:literal;)*) => {
@@ -81,8 +83,8 @@ macro_rules! table {
 
 table! {
     Tps "tps" "requests/s" Context Time 1.0 "I/O requests per second";
-    RdSec "rd_sec" "sectors/s" StorageVolume Time 200.0 "sectors (512 bytes) read per second";
-    WrSec "wr_sec" "sectors/s" StorageVolume Time 200.0 "sectors (512 bytes) written per second";
+    RdSec "rd_sec" "sectors/s" StorageVolume Time 400.0 "sectors (512 bytes) read per second";
+    WrSec "wr_sec" "sectors/s" StorageVolume Time 400.0 "sectors (512 bytes) written per second";
     AvgrqSz "avgrq_sz" "sectors" Context Requests 1.0 "mean request size";
     AvgquSz "avgqu_sz" "requests" Context Time 0.1 "mean number of queued requests";
     Await "await" "ms" StorageLatency Requests 0.1 "mean time a request waits to complete, queue and service";
@@ -90,11 +92,11 @@ table! {
     Util "util" "%" Context Time 1.0 "share of time with I/O in flight";
     Rxpck "rxpck" "packets/s" Context Time 100.0 "packets received per second";
     Txpck "txpck" "packets/s" Context Time 100.0 "packets sent per second";
-    Rxbyt "rxbyt" "bytes/s" NetworkVolume Time 100000.0 "bytes received per second";
-    Txbyt "txbyt" "bytes/s" NetworkVolume Time 100000.0 "bytes sent per second";
+    Rxbyt "rxbyt" "bytes/s" NetworkVolume Time 200000.0 "bytes received per second";
+    Txbyt "txbyt" "bytes/s" NetworkVolume Time 200000.0 "bytes sent per second";
     CwndToClients "cwnd_to_clients" "segments" Congestion Time 0.0 "mean congestion window of the server's sockets to its clients";
     CwndFromClients "cwnd_from_clients" "segments" Congestion Time 0.0 "mean congestion window of the clients' sockets to the server";
-    Throughput "throughput" "any unit/s" StorageVolume Time 0.0 "work done per second, in whatever unit the site recorded";
+    Throughput "throughput" "any unit/s" Load Time 0.0 "work done per second, in whatever unit the site recorded";
 }
 
 impl Metric {

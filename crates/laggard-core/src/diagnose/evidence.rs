@@ -1,0 +1,171 @@
+//! What speaks against a component: per metric, and gathered over one episode.
+
+use super::untrained::Relation;
+use crate::model::Metric;
+use std::collections::BTreeMap;
+
+/// One anomalous window of one component in one metric.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Observation {
+    /// Seconds since 1970.
+    pub from_s: i64,
+    /// Seconds since 1970.
+    pub to_s: i64,
+    /// The score in this window.
+    pub score: f64,
+    /// The threshold it exceeded.
+    pub threshold: f64,
+    /// The component's mean level.
+    pub level: f64,
+    /// The median level of its peers.
+    pub peer_level: f64,
+    /// Level over peers' level, with both at least negligible.
+    pub ratio: f64,
+    /// How the level relates to the peers'.
+    pub relation: Relation,
+    /// Whether the component jitters and its peers do not.
+    pub jitters: bool,
+}
+
+/// What one metric says against a component.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// Name of the method.
+    pub method: &'static str,
+    /// Start of the first anomalous window.
+    pub from_s: i64,
+    /// End of the last anomalous window.
+    pub to_s: i64,
+    /// Anomalous windows.
+    pub windows: u32,
+    /// The worst window.
+    pub peak: Observation,
+    log_severity: f64,
+    log_ratio: f64,
+    relations: [u32; 5],
+    jittery: u32,
+}
+
+impl Evidence {
+    fn new(method: &'static str, first: Observation) -> Evidence {
+        let mut evidence = Evidence {
+            method,
+            from_s: first.from_s,
+            to_s: first.to_s,
+            windows: 0,
+            peak: first,
+            log_severity: 0.0,
+            log_ratio: 0.0,
+            relations: [0; 5],
+            jittery: 0,
+        };
+        evidence.add(first);
+        evidence
+    }
+
+    fn add(&mut self, seen: Observation) {
+        self.from_s = self.from_s.min(seen.from_s);
+        self.to_s = self.to_s.max(seen.to_s);
+        self.windows += 1;
+        if severity(&seen) > severity(&self.peak) {
+            self.peak = seen;
+        }
+        self.log_severity += severity(&seen).ln();
+        self.log_ratio += if seen.ratio > 0.0 { seen.ratio.ln() } else { 0.0 };
+        self.relations[seen.relation as usize] += 1;
+        self.jittery += u32::from(seen.jitters);
+    }
+
+    fn merge(&mut self, other: &Evidence) {
+        self.from_s = self.from_s.min(other.from_s);
+        self.to_s = self.to_s.max(other.to_s);
+        self.windows += other.windows;
+        if severity(&other.peak) > severity(&self.peak) {
+            self.peak = other.peak;
+        }
+        self.log_severity += other.log_severity;
+        self.log_ratio += other.log_ratio;
+        self.relations.iter_mut().zip(other.relations).for_each(|(own, more)| *own += more);
+        self.jittery += other.jittery;
+    }
+
+    /// Score over threshold, geometric mean over the anomalous windows.
+    pub fn severity(&self) -> f64 {
+        (self.log_severity / f64::from(self.windows)).exp()
+    }
+
+    /// Level over the peers' level, geometric mean over the anomalous windows.
+    pub fn ratio(&self) -> f64 {
+        (self.log_ratio / f64::from(self.windows)).exp()
+    }
+
+    /// How the level mostly related to the peers'.
+    pub fn relation(&self) -> Relation {
+        let all = [Relation::High, Relation::Low, Relation::Idle, Relation::Silent, Relation::Alike];
+        all.into_iter().max_by_key(|relation| self.relations[*relation as usize]).unwrap_or(Relation::Alike)
+    }
+
+    /// Whether the component mostly jittered.
+    pub fn jitters(&self) -> bool {
+        2 * self.jittery > self.windows
+    }
+}
+
+/// Score over threshold; a silent component may have no score, and is as severe as the threshold at least.
+fn severity(seen: &Observation) -> f64 {
+    let ratio = seen.score / seen.threshold.max(1e-9);
+    if ratio.is_finite() { ratio.clamp(1.0, 1e6) } else { 1.0 }
+}
+
+/// One time of trouble of one component: from the first anomalous window until its accumulator is zero again.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Episode {
+    /// When the trouble began, as well as the windows can tell.
+    pub first_s: i64,
+    /// End of the last anomalous window.
+    pub last_s: i64,
+    /// Peak of the accumulator.
+    pub persistence: u32,
+    /// What each metric says.
+    pub evidence: BTreeMap<Metric, Evidence>,
+}
+
+impl Episode {
+    /// Adds an anomalous window.
+    pub fn observe(&mut self, metric: Metric, method: &'static str, onset_s: i64, seen: Observation) {
+        let is_new = self.evidence.is_empty();
+        self.first_s = if is_new { onset_s } else { self.first_s.min(onset_s) };
+        self.last_s = if is_new { seen.to_s } else { self.last_s.max(seen.to_s) };
+        self.evidence.entry(metric).and_modify(|known| known.add(seen)).or_insert_with(|| Evidence::new(method, seen));
+    }
+
+    /// Adds another episode of the same component.
+    pub fn merge(&mut self, other: &Episode) {
+        if self.evidence.is_empty() {
+            *self = other.clone();
+            return;
+        }
+        self.first_s = self.first_s.min(other.first_s);
+        self.last_s = self.last_s.max(other.last_s);
+        self.persistence = self.persistence.max(other.persistence);
+        for (metric, more) in &other.evidence {
+            self.evidence.entry(*metric).and_modify(|known| known.merge(more)).or_insert_with(|| more.clone());
+        }
+    }
+
+    /// The largest severity of any metric.
+    pub fn severity(&self) -> f64 {
+        self.evidence.values().map(Evidence::severity).fold(1.0, f64::max)
+    }
+
+    /// Persistence times severity: what incidents are ordered by, so that a short but violent trouble and a mild but
+    /// lasting one both come up (LISA'13, section 7).
+    pub fn impact(&self) -> f64 {
+        f64::from(self.persistence) * self.severity()
+    }
+
+    /// Whether any metric mostly relates to the peers like this.
+    pub fn is_mostly(&self, relation: Relation) -> bool {
+        self.evidence.values().any(|evidence| evidence.relation() == relation)
+    }
+}

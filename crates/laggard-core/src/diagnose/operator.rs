@@ -1,0 +1,505 @@
+//! The incremental operator: samples in time order in, events out, the diagnosis on request at any time.
+//!
+//! Memory is bounded by the components and the windows, not by the length of the recording. What comes out depends on
+//! the samples only, never on how they were cut into chunks.
+
+use super::evidence::{Episode, Observation};
+use super::gaps::{Follower, Gap, MOST_GAPS};
+use super::incident::{ComponentVerdict, Diagnosis, Verdict};
+use super::localise;
+use super::track::{Judged, Track};
+use super::train::Thresholds;
+use crate::compare::{Method, Score, cwnd::CWND};
+use crate::model::metric::Role;
+use crate::model::{Kind, Metric, Roster};
+use std::collections::VecDeque;
+
+/// One measurement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Seconds since 1970, UTC.
+    pub time_s: i64,
+    /// Index into the roster.
+    pub component: usize,
+    /// The metric.
+    pub metric: Metric,
+    /// Its value; NaN is no sample.
+    pub value: f64,
+}
+
+/// How to diagnose.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The grid.
+    pub interval_s: u32,
+    /// For all metrics but cwnd, which has its own.
+    pub method: &'static Method,
+    /// Trained thresholds; without, they come from the peers.
+    pub thresholds: Option<Thresholds>,
+    /// A slot stays open until a sample this many slots newer has come.
+    pub lateness_slots: i64,
+    /// What the operator repaired, and when (roster index, seconds).
+    pub resolved: Vec<(usize, i64)>,
+}
+
+/// What the operator reports as it goes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A window was judged.
+    Window {
+        /// Index of the group.
+        group: usize,
+        /// The metric.
+        metric: Metric,
+        /// Name of the method.
+        method: &'static str,
+        /// Start, in seconds since 1970.
+        from_s: i64,
+        /// End, in seconds since 1970.
+        to_s: i64,
+        /// Roster indices.
+        components: Vec<usize>,
+        /// Their scores.
+        scores: Vec<Score>,
+        /// Their thresholds.
+        thresholds: Vec<f64>,
+        /// Anomalous now.
+        anomalous: Vec<bool>,
+    },
+    /// The accumulators moved: who is above zero, most persistent first.
+    Persistence {
+        /// Seconds since 1970.
+        time_s: i64,
+        /// Index of the group.
+        group: usize,
+        /// Roster index and accumulator.
+        ranking: Vec<(usize, u32)>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    Undecided,
+    Quiet,
+    Anomalous,
+}
+
+#[derive(Debug, Clone, Default)]
+struct ComponentState {
+    accumulator: u32,
+    peak: u32,
+    decided: u64,
+    episode: Option<Episode>,
+    /// Episodes that wound down, merged.
+    ended: Episode,
+    /// Evidence that does not indict by itself, waiting for something that does.
+    aside: Episode,
+}
+
+struct Group {
+    /// Window being gathered over the metrics: index, state per member.
+    tick: Option<(u64, Vec<State>)>,
+    ticks: u64,
+    follower: Follower,
+}
+
+struct OpenSlot {
+    slot: i64,
+    /// A row per track, where there is one.
+    rows: Vec<Option<Vec<f64>>>,
+}
+
+/// The operator.
+pub struct Diagnoser {
+    config: Config,
+    roster: Roster,
+    /// Position of each component in its group.
+    position: Vec<usize>,
+    tracks: Vec<Track>,
+    /// Per group and metric: index of the track.
+    track_of: Vec<[Option<usize>; Metric::COUNT]>,
+    groups: Vec<Group>,
+    states: Vec<ComponentState>,
+    open: VecDeque<OpenSlot>,
+    origin: Option<i64>,
+    /// All slots below are closed.
+    closed_below: i64,
+    newest: i64,
+    late: u64,
+    gaps: Vec<Gap>,
+    more_gaps: usize,
+    events: Vec<Event>,
+}
+
+impl Diagnoser {
+    /// An operator for the components of a roster.
+    pub fn new(mut config: Config, roster: Roster) -> Diagnoser {
+        config.resolved.sort_by_key(|(_, time_s)| std::cmp::Reverse(*time_s));
+        let mut position = vec![0; roster.components.len()];
+        for group in &roster.groups {
+            group.members.iter().enumerate().for_each(|(index, &member)| position[member] = index);
+        }
+        let group = |members: usize| Group { tick: None, ticks: 0, follower: Follower::new(members) };
+        Diagnoser {
+            config,
+            position,
+            tracks: Vec::new(),
+            track_of: vec![[None; Metric::COUNT]; roster.groups.len()],
+            groups: roster.groups.iter().map(|known| group(known.members.len())).collect(),
+            states: vec![ComponentState::default(); roster.components.len()],
+            roster,
+            open: VecDeque::new(),
+            origin: None,
+            closed_below: i64::MIN,
+            newest: i64::MIN,
+            late: 0,
+            gaps: Vec::new(),
+            more_gaps: 0,
+            events: Vec::new(),
+        }
+    }
+
+    /// The roster.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// Takes a sample. In one slot, the last sample wins; a sample for a closed slot is counted and dropped.
+    pub fn push(&mut self, sample: Sample) {
+        if sample.value.is_nan() {
+            return;
+        }
+        let slot = sample.time_s.div_euclid(i64::from(self.config.interval_s));
+        self.origin.get_or_insert(slot);
+        if slot < self.closed_below || self.origin.is_some_and(|origin| slot < origin) {
+            self.late += 1;
+            return;
+        }
+        let Some(track) = self.track(self.roster.components[sample.component].group, sample.metric) else { return };
+        if slot > self.newest {
+            self.newest = slot;
+            self.close_below(slot - self.config.lateness_slots);
+        }
+        let width = self.roster.groups[self.tracks[track].group].members.len();
+        let open = self.open_slot(slot);
+        if open.rows.len() <= track {
+            open.rows.resize(track + 1, None);
+        }
+        let position = self.position[sample.component];
+        let open = self.open_slot(slot);
+        open.rows[track].get_or_insert_with(|| vec![f64::NAN; width])[position] = sample.value;
+    }
+
+    /// No more samples: closes what is open.
+    pub fn finish(&mut self) {
+        self.close_below(i64::MAX);
+        for group in 0..self.groups.len() {
+            self.end_tick(group);
+        }
+    }
+
+    /// What happened since the last call.
+    pub fn drain(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    fn open_slot(&mut self, slot: i64) -> &mut OpenSlot {
+        let index = self.open.partition_point(|open| open.slot < slot);
+        if self.open.get(index).is_none_or(|open| open.slot != slot) {
+            self.open.insert(index, OpenSlot { slot, rows: Vec::new() });
+        }
+        &mut self.open[index]
+    }
+
+    /// The track of a group and metric, made when the first sample comes; `None` for metrics that are only context.
+    fn track(&mut self, group: usize, metric: Metric) -> Option<usize> {
+        if let Some(track) = self.track_of[group][metric as usize] {
+            return Some(track);
+        }
+        let method = match metric.properties().role {
+            Role::Context => return None,
+            Role::Congestion => &CWND,
+            _ => self.config.method,
+        };
+        let trained = match &self.config.thresholds {
+            Some(thresholds) => Some(thresholds.find(method, metric)?),
+            None => None,
+        };
+        self.tracks.push(Track::new(&self.roster, group, metric, method, self.config.interval_s, trained));
+        self.track_of[group][metric as usize] = Some(self.tracks.len() - 1);
+        self.track_of[group][metric as usize]
+    }
+
+    fn close_below(&mut self, bound: i64) {
+        while self.open.front().is_some_and(|open| open.slot < bound) {
+            let Some(open) = self.open.pop_front() else { break };
+            self.resolve_until(open.slot);
+            self.close(open);
+        }
+        self.closed_below = self.closed_below.max(bound);
+    }
+
+    fn close(&mut self, open: OpenSlot) {
+        let slot = (open.slot - self.origin.unwrap_or(open.slot)) as u64;
+        self.follow(slot, &open.rows);
+        // cwnd first: its verdicts of this second belong to the window that ends with it.
+        let mut order: Vec<usize> = (0..open.rows.len()).filter(|&track| open.rows[track].is_some()).collect();
+        order.sort_by_key(|&track| self.tracks[track].method.name != CWND.name);
+        for track in order {
+            let Some(row) = &open.rows[track] else { continue };
+            for judged in self.tracks[track].push(slot, row) {
+                self.accept(track, judged);
+            }
+        }
+    }
+
+    fn follow(&mut self, slot: u64, rows: &[Option<Vec<f64>>]) {
+        for group in 0..self.groups.len() {
+            let of_group: Vec<&Vec<f64>> =
+                (0..rows.len()).filter(|&track| self.tracks[track].group == group).filter_map(|track| rows[track].as_ref()).collect();
+            if of_group.is_empty() {
+                continue;
+            }
+            let mut holes = Vec::new();
+            let is_seen = |member: usize| of_group.iter().any(|row| !row[member].is_nan());
+            self.groups[group].follower.push(slot, is_seen, &mut holes);
+            for hole in holes {
+                let gap = self.gap(group, hole);
+                if self.gaps.len() < MOST_GAPS { self.gaps.push(gap) } else { self.more_gaps += 1 }
+            }
+        }
+    }
+
+    fn gap(&self, group: usize, (member, from, to): (Option<usize>, u64, u64)) -> Gap {
+        let known = &self.roster.groups[group];
+        let (component, reason) = match member {
+            Some(member) => (&self.roster.components[known.members[member]].name, "no samples while its peers have some"),
+            None => (&known.name, "nobody in the group was recorded"),
+        };
+        Gap { component: component.clone(), from_s: self.seconds(from), to_s: self.seconds(to), reason: reason.into() }
+    }
+
+    fn seconds(&self, slot: u64) -> i64 {
+        (self.origin.unwrap_or(0) + slot as i64) * i64::from(self.config.interval_s)
+    }
+
+    /// Takes a judged window into the states of its components, and reports it.
+    fn accept(&mut self, track: usize, judged: Judged) {
+        let (group, metric, method) = (self.tracks[track].group, self.tracks[track].metric, self.tracks[track].method);
+        let components: Vec<usize> =
+            judged.members.iter().map(|&member| self.roster.groups[group].members[member]).collect();
+        if judged.decided {
+            let indicts = self.indicts(group, metric);
+            for &(position, seen) in &judged.seen {
+                let seen = Observation { from_s: self.seconds(judged.from), to_s: self.seconds(judged.to), ..seen };
+                let onset = judged.onsets.iter().find(|(known, _)| *known == position).map_or(judged.from, |(_, slot)| *slot);
+                let onset_s = self.seconds(onset);
+                let state = &mut self.states[components[position]];
+                let episode = if indicts { state.episode.get_or_insert_default() } else { &mut state.aside };
+                episode.observe(metric, method.name, onset_s, seen);
+            }
+            let tick = self.tick_of(judged.to - 1);
+            self.join_tick(group, tick, &judged, indicts);
+        }
+        self.events.push(Event::Window {
+            group,
+            metric,
+            method: method.name,
+            from_s: self.seconds(judged.from),
+            to_s: self.seconds(judged.to),
+            components,
+            scores: judged.scores,
+            thresholds: judged.thresholds,
+            anomalous: judged.anomalous,
+        });
+    }
+
+    /// Trained, every metric indicts (FAST'10). Untrained, a disk that merely has more to do than its peers is no
+    /// problem; a server that has, is: its file system spreads the load evenly.
+    fn indicts(&self, group: usize, metric: Metric) -> bool {
+        let kind = self.roster.groups[group].members.first().map_or(Kind::Device, |&member| self.roster.components[member].kind);
+        match metric.properties().role {
+            Role::Load | Role::Context => false,
+            Role::StorageVolume => self.config.thresholds.is_some() || matches!(kind, Kind::Server | Kind::Attachment),
+            Role::StorageLatency | Role::NetworkVolume | Role::Congestion => true,
+        }
+    }
+
+    /// The main method's window that is being filled at a slot.
+    fn tick_of(&self, slot: u64) -> u64 {
+        let (size, shift) = (self.config.method.params.size as u64, self.config.method.params.shift as u64);
+        (slot + 1).saturating_sub(size).div_ceil(shift)
+    }
+
+    /// Anomalous in one or more metrics is one anomalous window: metrics of one window are gathered before they count.
+    fn join_tick(&mut self, group: usize, tick: u64, judged: &Judged, indicts: bool) {
+        match &self.groups[group].tick {
+            Some((current, _)) if tick > *current => self.end_tick(group),
+            Some((current, _)) if tick < *current => return,
+            _ => {}
+        }
+        let members = self.roster.groups[group].members.len();
+        let (_, states) = self.groups[group].tick.get_or_insert_with(|| (tick, vec![State::Undecided; members]));
+        for (position, &member) in judged.members.iter().enumerate() {
+            let state = if judged.anomalous[position] && indicts { State::Anomalous } else { State::Quiet };
+            states[member] = states[member].max(state);
+        }
+    }
+
+    /// Moves the accumulators: +1 for an anomalous window, -1 (not below 0) otherwise.
+    fn end_tick(&mut self, group: usize) {
+        let Some((tick, states)) = self.groups[group].tick.take() else { return };
+        self.groups[group].ticks += 1;
+        let mut ranking = Vec::new();
+        for (member, state) in states.into_iter().enumerate() {
+            let component = self.roster.groups[group].members[member];
+            let known = &mut self.states[component];
+            known.decided += u64::from(state != State::Undecided);
+            match state {
+                State::Anomalous => {
+                    known.accumulator += 1;
+                    known.peak = known.peak.max(known.accumulator);
+                    if let Some(episode) = &mut known.episode {
+                        episode.persistence = episode.persistence.max(known.accumulator);
+                    }
+                }
+                State::Quiet => known.wind_down(),
+                State::Undecided => {}
+            }
+            if known.accumulator > 0 {
+                ranking.push((component, known.accumulator));
+            }
+        }
+        ranking.sort_by_key(|&(component, accumulator)| (std::cmp::Reverse(accumulator), component));
+        let params = self.config.method.params;
+        let time_s = self.seconds(tick * params.shift as u64 + params.size as u64);
+        self.events.push(Event::Persistence { time_s, group, ranking });
+    }
+
+    fn resolve_until(&mut self, slot: i64) {
+        let now_s = slot.saturating_mul(i64::from(self.config.interval_s));
+        while let Some((component, _)) = self.config.resolved.pop_if(|(_, time_s)| *time_s <= now_s) {
+            self.resolve(component);
+        }
+    }
+
+    /// The operator's "resolved": the accumulator is zero, and what was seen so far is history.
+    pub fn resolve(&mut self, component: usize) {
+        self.states[component] = ComponentState { decided: self.states[component].decided, ..ComponentState::default() };
+        let group = self.roster.components[component].group;
+        for track in self.tracks.iter_mut().filter(|track| track.group == group) {
+            track.resolve(self.position[component]);
+        }
+        if let Some((_, states)) = &mut self.groups[group].tick {
+            states[self.position[component]] = State::Undecided;
+        }
+    }
+
+    /// The diagnosis as of now.
+    pub fn diagnosis(&self) -> Diagnosis {
+        let suspects: Vec<(usize, Episode)> =
+            (0..self.states.len()).filter_map(|component| Some((component, self.trouble(component)?))).collect();
+        let incidents = localise::incidents(&self.roster, suspects);
+        let is_suspect = |component: usize| incidents.iter().any(|incident| incident.explains.contains(&component));
+        let mut gaps = self.gaps.clone();
+        for (index, group) in self.groups.iter().enumerate() {
+            gaps.extend(group.follower.open().into_iter().map(|hole| self.gap(index, hole)));
+        }
+        let from_s = self.seconds(0);
+        let to_s = self.newest.max(self.origin.unwrap_or(0)).saturating_add(1).saturating_mul(i64::from(self.config.interval_s));
+        for name in &self.roster.never_recorded {
+            let reason = "named by the topology, never recorded".into();
+            gaps.push(Gap { component: name.clone(), from_s, to_s, reason });
+        }
+        let undecided_groups: Vec<Option<String>> = (0..self.groups.len()).map(|group| self.undecided(group)).collect();
+        let components = (0..self.states.len()).map(|component| self.verdict(component, is_suspect(component), &undecided_groups));
+        Diagnosis {
+            from_s,
+            to_s,
+            trained: self.config.thresholds.is_some(),
+            interval_s: self.config.interval_s,
+            method: self.config.method.name,
+            components: components.collect(),
+            undecided_groups,
+            incidents,
+            gaps,
+            more_gaps: self.more_gaps,
+            late_samples: self.late,
+        }
+    }
+
+    /// All trouble of a component, if it was enough to be worth an administrator's time.
+    fn trouble(&self, component: usize) -> Option<Episode> {
+        let state = &self.states[component];
+        let mut trouble = state.ended.clone();
+        if let Some(episode) = &state.episode {
+            trouble.merge(episode);
+        }
+        let least = match self.config.thresholds {
+            Some(_) => 1,
+            None => least_persistence(self.groups[self.roster.components[component].group].ticks),
+        };
+        if trouble.persistence < least {
+            return None;
+        }
+        if !state.aside.evidence.is_empty() {
+            let persistence = trouble.persistence;
+            let (first_s, last_s) = (trouble.first_s, trouble.last_s);
+            trouble.merge(&state.aside);
+            trouble = Episode { persistence, first_s, last_s, ..trouble };
+        }
+        Some(trouble)
+    }
+
+    fn undecided(&self, group: usize) -> Option<String> {
+        let members = self.roster.groups[group].members.len();
+        let params = self.config.method.params;
+        if members < crate::compare::FEWEST_PEERS {
+            return Some(format!("{members} member{}, a comparison needs at least 3", if members == 1 { "" } else { "s" }));
+        }
+        let needed = (params.size + (params.k - 1) * params.shift) as u64 * u64::from(self.config.interval_s);
+        match self.groups[group].ticks {
+            0 => Some(format!("no window with data of three members; `{}` needs {needed} s of recording", self.config.method.name)),
+            ticks if ticks < params.k as u64 => Some(format!("only {ticks} windows; `{}` needs {needed} s of recording", self.config.method.name)),
+            _ => None,
+        }
+    }
+
+    fn verdict(&self, component: usize, is_suspect: bool, undecided: &[Option<String>]) -> ComponentVerdict {
+        let state = &self.states[component];
+        let group_reason = &undecided[self.roster.components[component].group];
+        let verdict = match group_reason {
+            _ if is_suspect => Verdict::Suspect,
+            Some(reason) => Verdict::Undecided(reason.clone()),
+            None if state.decided == 0 => Verdict::Undecided("no window with its data".into()),
+            None => Verdict::Healthy,
+        };
+        let mut trouble = state.ended.clone();
+        state.episode.iter().for_each(|episode| trouble.merge(episode));
+        let severity = if trouble.evidence.is_empty() { 0.0 } else { trouble.severity() };
+        ComponentVerdict { verdict, severity, persistence: state.peak, accumulator: state.accumulator }
+    }
+}
+
+impl ComponentState {
+    fn wind_down(&mut self) {
+        self.accumulator = self.accumulator.saturating_sub(1);
+        if self.accumulator == 0 {
+            match self.episode.take() {
+                Some(episode) => self.ended.merge(&episode),
+                // What stood aside explains only the trouble it came with.
+                None if self.ended.evidence.is_empty() => self.aside = Episode::default(),
+                None => {}
+            }
+        }
+    }
+}
+
+/// Anomalies "always exist" in a large system (LISA'13, section 4.3): the longer the recording, the longer a trouble must
+/// last to be reported, up to an hour at 15 s.
+fn least_persistence(windows: u64) -> u32 {
+    if windows <= 12 { 1 } else { (windows / 24).clamp(2, 8) as u32 }
+}
+
+#[cfg(test)]
+mod tests;

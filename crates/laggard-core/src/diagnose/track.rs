@@ -1,0 +1,225 @@
+//! One peer group in one metric: rows in, judged windows out.
+
+use super::evidence::Observation;
+use super::filter::Filter;
+use super::train::Trained;
+use super::untrained::{self, Levels, Relation};
+use crate::compare::{Method, Params, Score, Window, Windower};
+use crate::model::{Kind, Metric, Roster};
+use std::collections::VecDeque;
+
+/// Beyond this coefficient of variation, and this many times the peers', a component jitters.
+const JITTER: (f64, f64) = (0.25, 2.0);
+
+/// The windower, thresholds and filters of one group in one metric.
+#[derive(Debug)]
+pub struct Track {
+    /// Index of the group.
+    pub group: usize,
+    /// The metric.
+    pub metric: Metric,
+    /// The method.
+    pub method: &'static Method,
+    /// Its parameters on this grid.
+    pub params: Params,
+    kind: Kind,
+    windower: Windower,
+    trained: Option<Vec<f64>>,
+    filters: Vec<Filter>,
+    /// First slot with a sample, per member: nobody is missed before it was ever seen.
+    joined: Vec<Option<u64>>,
+    /// The last decided windows, to date the filter's memory.
+    decided: VecDeque<u64>,
+    first_decided: Option<u64>,
+}
+
+/// A window of a track, judged. Vectors run over `members`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// Index of the window, from the origin.
+    pub index: u64,
+    /// First slot, from the origin.
+    pub from: u64,
+    /// Slot after the last.
+    pub to: u64,
+    /// Members of the group (positions) that took part.
+    pub members: Vec<usize>,
+    /// Whether enough peers had data.
+    pub decided: bool,
+    /// Scores.
+    pub scores: Vec<Score>,
+    /// Thresholds.
+    pub thresholds: Vec<f64>,
+    /// Anomalous now, after the filter.
+    pub anomalous: Vec<bool>,
+    /// For the anomalous that exceeded in this very window: what was seen, times in slots. (position in members)
+    pub seen: Vec<(usize, Observation)>,
+    /// For the anomalous: slot of the onset. (position in members)
+    pub onsets: Vec<(usize, u64)>,
+}
+
+impl Track {
+    /// A track for one group and metric; `trained` where there are thresholds.
+    pub fn new(roster: &Roster, group: usize, metric: Metric, method: &'static Method, interval_s: u32, trained: Option<&Trained>) -> Track {
+        let members = &roster.groups[group].members;
+        let mut params = method.params.on_grid(interval_s, method);
+        if trained.is_none() {
+            params.k = method.untrained_k;
+        }
+        let thresholds = |known: &Trained| -> Vec<f64> {
+            members.iter().map(|&member| known.threshold(&roster.components[member].name)).collect()
+        };
+        Track {
+            group,
+            metric,
+            method,
+            params,
+            kind: members.first().map_or(Kind::Device, |&member| roster.components[member].kind),
+            windower: Windower::new(params, members.len()),
+            trained: trained.map(thresholds),
+            filters: vec![Filter::default(); members.len()],
+            joined: vec![None; members.len()],
+            decided: VecDeque::new(),
+            first_decided: None,
+        }
+    }
+
+    /// Takes the row of a slot; returns the windows that it completes.
+    pub fn push(&mut self, slot: u64, row: &[f64]) -> Vec<Judged> {
+        for (joined, value) in self.joined.iter_mut().zip(row) {
+            if joined.is_none() && !value.is_nan() {
+                *joined = Some(slot);
+            }
+        }
+        let mut windows = Vec::new();
+        self.windower.push(slot, row, &mut |index, window| windows.push((index, window)));
+        windows.into_iter().map(|(index, window)| self.judge(index, window)).collect()
+    }
+
+    /// The operator says that a member is repaired.
+    pub fn resolve(&mut self, position: usize) {
+        self.filters[position].clear();
+    }
+
+    fn judge(&mut self, index: u64, window: Window) -> Judged {
+        let from = index * self.params.shift as u64;
+        let (members, window) = self.present_members(from, window);
+        let mut judged = Judged {
+            index,
+            from,
+            to: from + self.params.size as u64,
+            decided: window.is_comparable(),
+            scores: vec![Score::Missing; members.len()],
+            thresholds: vec![f64::NAN; members.len()],
+            anomalous: vec![false; members.len()],
+            seen: Vec::new(),
+            onsets: Vec::new(),
+            members,
+        };
+        if judged.decided {
+            self.decided.push_back(index);
+            self.first_decided.get_or_insert(index);
+            if self.decided.len() > 64 {
+                self.decided.pop_front();
+            }
+            self.decide(&mut judged, &window);
+        }
+        judged
+    }
+
+    /// Members that had joined when the window began, and the window without the others.
+    fn present_members(&self, from: u64, window: Window) -> (Vec<usize>, Window) {
+        let grace = from + self.params.size as u64 / 4;
+        let here = |position: &usize| self.joined[*position].is_some_and(|joined| joined <= grace);
+        let members: Vec<usize> = (0..self.joined.len()).filter(here).collect();
+        if members.len() == self.joined.len() {
+            return (members, window);
+        }
+        let values: Vec<f64> = members.iter().flat_map(|&position| window.of(position)).copied().collect();
+        let size = window.size();
+        (members, Window::new(values, size))
+    }
+
+    fn decide(&mut self, judged: &mut Judged, window: &Window) {
+        self.score(judged, window);
+        let exceeds = |position: usize| {
+            judged.scores[position].exact().is_some_and(|score| score > judged.thresholds[position])
+        };
+        let mut levels = None;
+        let mut usual_unsteadiness = None;
+        for position in 0..judged.members.len() {
+            let silent_matters = self.trained.is_none() && window.of(position).iter().all(|value| value.is_nan());
+            let mut exceeded = exceeds(position) || silent_matters;
+            let mut observation = None;
+            if exceeded {
+                let levels = levels.get_or_insert_with(|| Levels::new(self.metric, window));
+                let relation = levels.relation(position);
+                exceeded = self.trained.is_some() || self.matters(relation);
+                let usual = *usual_unsteadiness.get_or_insert_with(|| usual(window));
+                let unsteady = untrained::unsteadiness(window.of(position));
+                observation = Some(Observation {
+                    from_s: judged.from as i64,
+                    to_s: judged.to as i64,
+                    score: judged.scores[position].exact().unwrap_or(f64::NAN),
+                    threshold: judged.thresholds[position],
+                    level: levels.of(position),
+                    peer_level: levels.middle,
+                    ratio: levels.ratio(position),
+                    relation,
+                    jitters: unsteady > JITTER.0 && unsteady > JITTER.1 * usual,
+                });
+            }
+            let has_score = judged.scores[position] != Score::Missing || silent_matters;
+            let filter = &mut self.filters[judged.members[position]];
+            judged.anomalous[position] = has_score && filter.push(self.params.k, exceeded);
+            if judged.anomalous[position] {
+                judged.onsets.push((position, self.onset(self.filters[judged.members[position]])));
+                if let (true, Some(observation)) = (exceeded, observation) {
+                    judged.seen.push((position, observation));
+                }
+            }
+        }
+    }
+
+    fn score(&self, judged: &mut Judged, window: &Window) {
+        if let Some(trained) = &self.trained {
+            judged.thresholds = judged.members.iter().map(|&member| trained[member]).collect();
+            judged.scores = (self.method.exceeding)(window, &judged.thresholds);
+            return;
+        }
+        let sample = untrained::sample(window.components());
+        let scores = (self.method.scores_of)(window, &sample);
+        let threshold = untrained::threshold(self.method, &scores);
+        judged.thresholds = vec![threshold; window.components()];
+        judged.scores = if sample.len() == window.components() {
+            let known = |score: f64| if score.is_nan() { Score::Missing } else { Score::Exact(score) };
+            scores.into_iter().map(known).collect()
+        } else {
+            (self.method.exceeding)(window, &judged.thresholds)
+        };
+    }
+
+    /// Untrained, only a difference that an administrator would call trouble counts.
+    fn matters(&self, relation: Relation) -> bool {
+        match relation {
+            Relation::High | Relation::Silent => true,
+            Relation::Low => self.method.name == "cwnd",
+            // An idle attachment has lost its load to another; an idle disk is just idle.
+            Relation::Idle => self.kind == Kind::Attachment,
+            Relation::Alike => false,
+        }
+    }
+
+    /// The slot at which the oldest window in the filter's memory turned bad: the start of what was new in it.
+    fn onset(&self, filter: Filter) -> u64 {
+        let back = (filter.oldest() as usize).min(self.decided.len() - 1);
+        let index = self.decided[self.decided.len() - 1 - back];
+        let start = index * self.params.shift as u64;
+        if Some(index) == self.first_decided { start } else { start + (self.params.size - self.params.shift) as u64 }
+    }
+}
+
+fn usual(window: &Window) -> f64 {
+    let all = window.each().map(untrained::unsteadiness).filter(|value| value.is_finite());
+    crate::compare::window::median(&mut all.collect::<Vec<_>>())
+}

@@ -1,0 +1,156 @@
+//! Untrained mode: thresholds from the peers themselves, and differences that matter in absolute terms too.
+//!
+//! The score must exceed a multiple of the median score of the peers, so that one bad peer cannot raise its own bar, not
+//! even by being slow for the whole recording. And the component's level must stand out from its peers': beyond their
+//! own spread, by a real ratio, and by an amount that is not negligible in the metric's unit.
+
+use crate::compare::window::{mean_of_present, median};
+use crate::compare::{Method, Window};
+use crate::model::Metric;
+use crate::model::metric::Role;
+
+/// Peers whose scores make the threshold; more would cost time and change nothing.
+pub const SAMPLED_PEERS: usize = 256;
+
+/// Robust standard deviations between a component's level and its peers' that are not chance.
+const SPREADS: f64 = 4.0;
+
+/// Levels of healthy peers differ by this share even where the recording shows them equal.
+const LEAST_SPREAD: f64 = 0.02;
+
+/// Below this share of its peers' level a component does nothing.
+const IDLE: f64 = 0.1;
+
+/// How a component's level relates to its peers' in one window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// Markedly higher.
+    High,
+    /// Markedly lower.
+    Low,
+    /// Present, but next to nothing where the peers have a level.
+    Idle,
+    /// No samples where the peers have some.
+    Silent,
+    /// Not different in a way that matters.
+    Alike,
+}
+
+/// The threshold for one window, from the scores of (a sample of) the group.
+pub fn threshold(method: &Method, scores: &[f64]) -> f64 {
+    let mut known: Vec<f64> = scores.iter().copied().filter(|score| !score.is_nan()).collect();
+    let middle = median(&mut known);
+    if middle.is_nan() { f64::INFINITY } else { (middle * method.untrained_factor).max(method.least_threshold) }
+}
+
+/// An even sample of a group's members.
+pub fn sample(members: usize) -> Vec<usize> {
+    let step = members.div_ceil(SAMPLED_PEERS).max(1);
+    (0..members).step_by(step).collect()
+}
+
+/// The levels of a group in one window, and how far they spread.
+#[derive(Debug)]
+pub struct Levels {
+    metric: Metric,
+    levels: Vec<f64>,
+    present: Vec<f64>,
+    /// Median level of the group.
+    pub middle: f64,
+    spread: f64,
+    usual_presence: f64,
+}
+
+impl Levels {
+    /// Levels of all components of a window.
+    pub fn new(metric: Metric, window: &Window) -> Levels {
+        let share = |samples: &[f64]| samples.iter().filter(|value| !value.is_nan()).count() as f64 / samples.len() as f64;
+        let levels = window.levels();
+        let present: Vec<f64> = window.each().map(share).collect();
+        let mut known: Vec<f64> = levels.iter().copied().filter(|level| !level.is_nan()).collect();
+        let middle = median(&mut known);
+        known.iter_mut().for_each(|level| *level = (*level - middle).abs());
+        let spread = (1.4826 * median(&mut known)).max(LEAST_SPREAD * middle.abs());
+        Levels { metric, usual_presence: median(&mut present.clone()), levels, present, middle, spread }
+    }
+
+    /// The level of one component.
+    pub fn of(&self, component: usize) -> f64 {
+        self.levels[component]
+    }
+
+    /// The level of a component over its peers'.
+    pub fn ratio(&self, component: usize) -> f64 {
+        let least = self.metric.properties().negligible.max(1e-9);
+        self.levels[component].max(0.0).max(least) / self.middle.max(least)
+    }
+
+    /// How a component relates to its peers.
+    pub fn relation(&self, component: usize) -> Relation {
+        if self.present[component] < 0.25 && self.usual_presence > 0.75 {
+            return Relation::Silent;
+        }
+        let level = self.levels[component];
+        let difference = level - self.middle;
+        let properties = self.metric.properties();
+        let stands_out = difference.abs() >= SPREADS * self.spread && difference.abs() > properties.negligible;
+        if !stands_out {
+            return Relation::Alike;
+        }
+        let ratio = match properties.role {
+            Role::StorageLatency | Role::Context => 1.4,
+            Role::StorageVolume | Role::NetworkVolume | Role::Load => 1.3,
+            // The method itself is one-sided, and works on logarithms.
+            Role::Congestion => return if difference < 0.0 { Relation::Low } else { Relation::Alike },
+        };
+        match level {
+            level if level >= ratio * self.middle => Relation::High,
+            level if level <= IDLE * self.middle => Relation::Idle,
+            level if level * ratio <= self.middle => Relation::Low,
+            _ => Relation::Alike,
+        }
+    }
+}
+
+/// Coefficient of variation of a component's samples in the window.
+pub fn unsteadiness(samples: &[f64]) -> f64 {
+    let mean = mean_of_present(samples);
+    let squares: Vec<f64> = samples.iter().map(|value| (value - mean).powi(2)).collect();
+    mean_of_present(&squares).sqrt() / mean.abs().max(f64::MIN_POSITIVE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn relation(metric: Metric, levels: &[f64]) -> Vec<Relation> {
+        let values: Vec<f64> = levels.iter().flat_map(|level| [*level; 8]).collect();
+        let levels = Levels::new(metric, &Window::new(values, 8));
+        (0..levels.levels.len()).map(|component| levels.relation(component)).collect()
+    }
+
+    #[test]
+    fn a_few_sectors_against_none_do_not_matter() {
+        assert_eq!(relation(Metric::RdSec, &[0.0, 0.0, 0.0, 60.0])[3], Relation::Alike);
+        assert_eq!(relation(Metric::RdSec, &[0.0, 0.0, 0.0, 7000.0])[3], Relation::High);
+    }
+
+    #[test]
+    fn a_slow_disk_stands_out_and_a_silent_one_is_silent() {
+        let found = relation(Metric::Await, &[5.0, 5.2, 4.9, 12.0, 0.0, f64::NAN]);
+        assert_eq!(found[3..], [Relation::High, Relation::Idle, Relation::Silent]);
+        assert!(found[..3].iter().all(|relation| *relation == Relation::Alike));
+    }
+
+    #[test]
+    fn spread_peers_hide_what_is_not_unusual_among_them() {
+        assert_eq!(relation(Metric::Await, &[2.0, 3.0, 4.0, 5.0, 6.0, 8.0])[5], Relation::Alike);
+    }
+
+    #[test]
+    fn the_worst_peer_cannot_raise_the_threshold() {
+        let cdf = Method::parse("cdf").unwrap();
+        let healthy = threshold(cdf, &[1.0, 1.2, 0.9, 1.1, 1.0]);
+        assert!(threshold(cdf, &[1.0, 1.2, 0.9, 1.1, 500.0]) < healthy * 1.2);
+    }
+}

@@ -1,0 +1,371 @@
+//! CSV: the long form `timestamp,component,metric,value`, or a column per metric, named by the header or by a mapping.
+//!
+//! A bad row is a problem with its line, and the next row is read. Quotes around a field are dropped; a quote never spans
+//! lines, so that a stray one cannot swallow the rest of a file.
+
+use crate::problem::Problems;
+use crate::recording::Recording;
+use crate::time;
+use csv::ByteRecord;
+use laggard_core::model::Metric;
+use std::cmp::Ordering;
+use std::io::Read;
+use std::path::Path;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Column {
+    Time,
+    Component,
+    Server,
+    Group,
+    /// Long form: the metric's name and its value.
+    MetricName,
+    Value,
+    /// A metric, times a factor for its unit.
+    Metric(Metric, f64),
+}
+
+/// Names that sites give to the columns of the time and the component.
+const TIME_NAMES: &[&str] = &["timestamp", "time", "ts", "datetime", "date", "epoch"];
+const COMPONENT_NAMES: &[&str] =
+    &["component", "disk_id", "disk", "device", "dev", "lun", "ost", "volume", "drive", "host", "hostname", "node", "instance", "server", "name"];
+
+/// Which column is what: `time=ts,component=disk_id,await=latency:us`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Mapping {
+    entries: Vec<(Column, String)>,
+}
+
+impl Mapping {
+    /// Reads a mapping as given on the command line.
+    pub fn parse(text: &str) -> Result<Mapping, String> {
+        let mut entries: Vec<(Column, String)> = Vec::new();
+        for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+            let (key, column) = item.split_once('=').ok_or_else(|| format!("`{item}` is not what=column, such as await=latency"))?;
+            let (column, unit) = column.rsplit_once(':').map_or((column, None), |(column, unit)| (column, Some(unit)));
+            let what = match key.trim() {
+                "time" | "timestamp" => Column::Time,
+                "component" => Column::Component,
+                "server" => Column::Server,
+                "group" => Column::Group,
+                "metric" => Column::MetricName,
+                "value" => Column::Value,
+                metric => {
+                    let known = Metric::parse(metric).ok_or_else(|| {
+                        format!("`{metric}` is neither time, component, server, group nor a metric (nearest: `{}`)", Metric::nearest(metric))
+                    })?;
+                    Column::Metric(known, 1.0)
+                }
+            };
+            let what = match (what, unit) {
+                (Column::Metric(metric, _), Some(unit)) => Column::Metric(metric, factor(metric, unit)?),
+                (_, Some(unit)) => return Err(format!("`{item}`: only a metric has a unit, not `{unit}`")),
+                (what, None) => what,
+            };
+            if entries.iter().any(|(known, _)| same_role(*known, what)) {
+                return Err(format!("`{key}` is given twice"));
+            }
+            entries.push((what, column.trim().to_ascii_lowercase()));
+        }
+        for (needed, name) in [(Column::Time, "time=COLUMN"), (Column::Component, "component=COLUMN")] {
+            if !entries.iter().any(|(known, _)| *known == needed) {
+                return Err(format!("{name} is missing"));
+            }
+        }
+        Ok(Mapping { entries })
+    }
+}
+
+fn same_role(a: Column, b: Column) -> bool {
+    match (a, b) {
+        (Column::Metric(a, _), Column::Metric(b, _)) => a == b,
+        (a, b) => a == b,
+    }
+}
+
+/// What a unit multiplies by to become the metric's own.
+fn factor(metric: Metric, unit: &str) -> Result<f64, String> {
+    let own = metric.properties().unit;
+    let known: &[(&str, f64)] = match own {
+        "ms" => &[("ns", 1e-6), ("us", 1e-3), ("ms", 1.0), ("s", 1e3)],
+        "sectors/s" => &[("sectors", 1.0), ("B", 1.0 / 512.0), ("kB", 1024.0 / 512.0), ("MB", 1_048_576.0 / 512.0)],
+        "bytes/s" => &[("B", 1.0), ("kB", 1024.0), ("MB", 1_048_576.0)],
+        _ => &[],
+    };
+    let names = || known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let found = known.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
+    found.ok_or_else(|| format!("{metric} is in {own}; unit `{unit}` is unknown (known: {})", names()))
+}
+
+/// Whether the first line of a file looks like the header of a CSV that can be read without a mapping.
+pub fn recognises(first_line: &str) -> bool {
+    let (fields, _) = split_header(first_line);
+    layout(&fields).is_ok()
+}
+
+fn split_header(line: &str) -> (Vec<String>, u8) {
+    let line = line.trim_start_matches('\u{feff}').trim_end_matches(['\r', '\n']);
+    let delimiter = [b',', b';', b'\t'].into_iter().max_by_key(|d| line.bytes().filter(|byte| byte == d).count());
+    let delimiter = delimiter.filter(|d| line.as_bytes().contains(d)).unwrap_or(b',');
+    let clean = |field: &str| field.trim().trim_matches('"').trim_start_matches('#').trim().to_ascii_lowercase();
+    (line.split(delimiter as char).map(clean).collect(), delimiter)
+}
+
+/// What the columns of a header mean, by their names.
+fn layout(header: &[String]) -> Result<Vec<Option<Column>>, String> {
+    let first_of = |names: &[&str]| names.iter().find_map(|name| header.iter().position(|field| field == name));
+    let time = first_of(TIME_NAMES).ok_or("no column for the time (timestamp, time, ts); name it with --csv time=COLUMN,…")?;
+    let component = first_of(COMPONENT_NAMES)
+        .ok_or("no column for the component (component, disk_id, device, host); name it with --csv component=COLUMN,…")?;
+    let mut columns = vec![None; header.len()];
+    for (index, field) in header.iter().enumerate() {
+        columns[index] = match field.as_str() {
+            _ if index == time => Some(Column::Time),
+            _ if index == component => Some(Column::Component),
+            "server" => Some(Column::Server),
+            "group" => Some(Column::Group),
+            "metric" => Some(Column::MetricName),
+            "value" => Some(Column::Value),
+            other => Metric::parse(other).map(|metric| Column::Metric(metric, 1.0)),
+        };
+    }
+    check(&columns)?;
+    Ok(columns)
+}
+
+fn mapped_layout(header: &[String], mapping: &Mapping) -> Result<Vec<Option<Column>>, String> {
+    let mut columns = vec![None; header.len()];
+    for (column, name) in &mapping.entries {
+        let index = header.iter().position(|field| field == name).ok_or_else(|| {
+            format!("there is no column `{name}`; the columns are {}", header.join(", "))
+        })?;
+        columns[index] = Some(*column);
+    }
+    check(&columns)?;
+    Ok(columns)
+}
+
+fn check(columns: &[Option<Column>]) -> Result<(), String> {
+    let has = |wanted: Column| columns.contains(&Some(wanted));
+    let metrics = columns.iter().any(|column| matches!(column, Some(Column::Metric(..))));
+    match (has(Column::MetricName), has(Column::Value)) {
+        (true, true) => Ok(()),
+        (false, false) if metrics => Ok(()),
+        (false, false) => Err("no column is a known metric; name them with --csv, such as await=latency".into()),
+        _ => Err("the long form needs both `metric` and `value`".into()),
+    }
+}
+
+/// Reads a CSV into a recording. The error is for the header; bad rows are problems.
+/// `progress` is told how many bytes have been read.
+pub fn read(
+    input: impl Read,
+    path: &Path,
+    mapping: Option<&Mapping>,
+    recording: &mut Recording,
+    problems: &mut Problems,
+    progress: &dyn Fn(u64),
+) -> Result<(), String> {
+    let mut input = std::io::BufReader::with_capacity(1 << 16, input);
+    let mut first = Vec::new();
+    std::io::BufRead::read_until(&mut input, b'\n', &mut first).map_err(|error| error.to_string())?;
+    let first = String::from_utf8_lossy(&first);
+    let (header, delimiter) = split_header(&first);
+    let columns = match mapping {
+        Some(mapping) => mapped_layout(&header, mapping)?,
+        None => layout(&header)?,
+    };
+    let mut rows = Rows { path, columns, recording, problems, last_component: None, last_time: None, long: None };
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .quoting(false)
+        .delimiter(delimiter)
+        .from_reader(input);
+    let mut record = ByteRecord::new();
+    let mut count: u64 = 0;
+    loop {
+        match reader.read_byte_record(&mut record) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                rows.problem(record.position().map_or(0, csv::Position::line) + 1, "unreadable", || error.to_string());
+                break;
+            }
+        }
+        rows.take(&record);
+        count += 1;
+        if count.is_multiple_of(65_536) {
+            progress(reader.position().byte());
+        }
+    }
+    Ok(())
+}
+
+struct Rows<'a> {
+    path: &'a Path,
+    columns: Vec<Option<Column>>,
+    recording: &'a mut Recording,
+    problems: &'a mut Problems,
+    /// Neighbouring rows mostly repeat the component or the time: looked up once.
+    last_component: Option<(Vec<u8>, usize)>,
+    last_time: Option<(Vec<u8>, i64)>,
+    long: Option<(Vec<u8>, Metric)>,
+}
+
+impl Rows<'_> {
+    fn problem(&mut self, line: u64, kind: &'static str, message: impl FnOnce() -> String) {
+        self.problems.add(self.path, Some(line), kind, message);
+    }
+
+    fn take(&mut self, record: &ByteRecord) {
+        // The header was read before the reader started, hence one more.
+        let line = record.position().map_or(0, csv::Position::line) + 1;
+        if record.len() < self.columns.len() {
+            if record.len() > 1 || !field(record, 0).is_empty() {
+                let (has, needs) = (record.len(), self.columns.len());
+                self.problem(line, "short", || format!("the row has {has} of {needs} columns; skipped"));
+            }
+            return;
+        }
+        let mut at = None;
+        let mut of = None;
+        let (mut server, mut group, mut name, mut value) = (None, None, None, None);
+        for index in 0..self.columns.len() {
+            match self.columns[index] {
+                Some(Column::Time) => at = self.time(field(record, index), line),
+                Some(Column::Component) => of = self.component(field(record, index), line),
+                Some(Column::Server) => server = Some(field(record, index)),
+                Some(Column::Group) => group = Some(field(record, index)),
+                Some(Column::MetricName) => name = Some(field(record, index)),
+                Some(Column::Value) => value = Some(field(record, index)),
+                Some(Column::Metric(..)) | None => {}
+            }
+        }
+        let (Some(time_s), Some(component)) = (at, of) else { return };
+        if server.is_some() || group.is_some() {
+            let text = |field: Option<&[u8]>| field.map(|field| String::from_utf8_lossy(field).into_owned());
+            self.recording.describe(component, text(server).as_deref(), text(group).as_deref());
+        }
+        if let (Some(name), Some(value)) = (name, value) {
+            if let Some(metric) = self.metric(name, line) {
+                self.sample(component, metric, 1.0, time_s, value, line);
+            }
+            return;
+        }
+        for index in 0..self.columns.len() {
+            if let Some(Column::Metric(metric, factor)) = self.columns[index] {
+                self.sample(component, metric, factor, time_s, field(record, index), line);
+            }
+        }
+    }
+
+    fn time(&mut self, text: &[u8], line: u64) -> Option<i64> {
+        if let Some((known, time)) = &self.last_time
+            && known == text
+        {
+            return Some(*time);
+        }
+        let parsed = std::str::from_utf8(text).ok().and_then(time::parse);
+        match parsed {
+            Some(time) => self.last_time = Some((text.to_vec(), time)),
+            None => self.problem(line, "time", || {
+                format!("`{}` is not a time (seconds since 1970 or ISO 8601); skipped", String::from_utf8_lossy(text))
+            }),
+        }
+        parsed
+    }
+
+    fn component(&mut self, text: &[u8], line: u64) -> Option<usize> {
+        if let Some((known, component)) = &self.last_component
+            && known == text
+        {
+            return Some(*component);
+        }
+        if text.is_empty() {
+            self.problem(line, "component", || "no component name; skipped".into());
+            return None;
+        }
+        let component = self.recording.component(&String::from_utf8_lossy(text));
+        self.last_component = Some((text.to_vec(), component));
+        Some(component)
+    }
+
+    fn metric(&mut self, text: &[u8], line: u64) -> Option<Metric> {
+        if let Some((known, metric)) = &self.long
+            && known == text
+        {
+            return Some(*metric);
+        }
+        let name = String::from_utf8_lossy(text);
+        match Metric::parse(&name) {
+            Some(metric) => {
+                self.long = Some((text.to_vec(), metric));
+                Some(metric)
+            }
+            None => {
+                self.problem(line, "metric", || format!("unknown metric `{name}` (nearest: `{}`); skipped", Metric::nearest(&name)));
+                None
+            }
+        }
+    }
+
+    fn sample(&mut self, component: usize, metric: Metric, factor: f64, time_s: i64, text: &[u8], line: u64) {
+        let value = match number(text) {
+            Number::Value(value) => value * factor,
+            Number::Missing => return,
+            Number::Infinite => {
+                self.problem(line, "infinite", || format!("{metric} is infinite; taken as missing"));
+                return;
+            }
+            Number::Bad => {
+                self.problem(line, "number", || {
+                    format!("`{}` is not a number for {metric}; taken as missing", String::from_utf8_lossy(text))
+                });
+                return;
+            }
+        };
+        let order = self.recording.push(component, metric, time_s, value);
+        let name = || self.recording.observed()[component].name.clone();
+        match order {
+            Ordering::Greater => {}
+            Ordering::Less => {
+                let name = name();
+                self.problem(line, "order", || format!("{metric} of `{name}` goes back in time; sorted"));
+            }
+            Ordering::Equal => {
+                let name = name();
+                self.problem(line, "repeated", || format!("{metric} of `{name}` has this time already; the last sample counts"));
+            }
+        }
+    }
+}
+
+fn field(record: &ByteRecord, index: usize) -> &[u8] {
+    let text = record.get(index).unwrap_or(b"").trim_ascii();
+    text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(text)
+}
+
+enum Number {
+    Value(f64),
+    Missing,
+    Infinite,
+    Bad,
+}
+
+fn number(text: &[u8]) -> Number {
+    let Ok(text) = std::str::from_utf8(text) else { return Number::Bad };
+    match text.parse::<f64>() {
+        Ok(value) if value.is_nan() => Number::Missing,
+        Ok(value) if laggard_core::compare::is_measurement(value) => Number::Value(value),
+        Ok(_) => Number::Infinite,
+        Err(_) => match text.to_ascii_lowercase().as_str() {
+            "" | "na" | "n/a" | "null" | "none" | "-" => Number::Missing,
+            _ => Number::Bad,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! What could not be used of an input: file, line, what was found, how often.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// One kind of problem in one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub path: PathBuf,
+    /// The first line that has it.
+    pub line: Option<u64>,
+    /// What was found there, and the remedy.
+    pub message: String,
+    /// How many lines have it.
+    pub count: u64,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": {}", self.message)?;
+        if self.count > 1 {
+            write!(f, " (and {} more like it)", self.count - 1)?;
+        }
+        Ok(())
+    }
+}
+
+/// Problems gathered while reading: each kind once per file, with a count.
+#[derive(Debug, Default)]
+pub struct Problems {
+    list: Vec<Problem>,
+    index: HashMap<(PathBuf, &'static str), usize>,
+}
+
+impl Problems {
+    /// Adds a problem; `kind` decides which are alike.
+    pub fn add(&mut self, path: &Path, line: Option<u64>, kind: &'static str, message: impl FnOnce() -> String) {
+        match self.index.get(&(path.to_path_buf(), kind)) {
+            Some(&known) => self.list[known].count += 1,
+            None => {
+                self.index.insert((path.to_path_buf(), kind), self.list.len());
+                self.list.push(Problem { path: path.into(), line, message: message(), count: 1 });
+            }
+        }
+    }
+
+    /// All problems, in the order found.
+    pub fn list(&self) -> &[Problem] {
+        &self.list
+    }
+}

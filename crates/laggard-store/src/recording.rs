@@ -1,0 +1,114 @@
+//! A recording in memory: samples as they were read, by component and metric.
+
+use laggard_core::model::Metric;
+use laggard_core::model::groups::Observed;
+use laggard_core::model::metric::Role;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+/// Samples of one metric of one component: seconds and values, in the order read until [`Recording::settle`].
+pub type Series = Vec<(i64, f64)>;
+
+/// Everything that was read.
+#[derive(Debug, Default)]
+pub struct Recording {
+    components: Vec<Observed>,
+    index: HashMap<String, usize>,
+    series: Vec<[Option<Box<Series>>; Metric::COUNT]>,
+    /// Samples read.
+    pub samples: u64,
+}
+
+impl Recording {
+    /// The index of a component, made known if new.
+    pub fn component(&mut self, name: &str) -> usize {
+        if let Some(&known) = self.index.get(name) {
+            return known;
+        }
+        let index = self.components.len();
+        self.index.insert(name.to_string(), index);
+        self.components.push(Observed { name: name.into(), ..Observed::default() });
+        self.series.push([const { None }; Metric::COUNT]);
+        index
+    }
+
+    /// Says which server or group a component belongs to.
+    pub fn describe(&mut self, component: usize, server: Option<&str>, group: Option<&str>) {
+        let known = &mut self.components[component];
+        if let Some(server) = server.filter(|name| !name.is_empty() && known.server.as_deref() != Some(*name)) {
+            known.server = Some(server.into());
+        }
+        if let Some(group) = group.filter(|name| !name.is_empty() && known.group.as_deref() != Some(*name)) {
+            known.group = Some(group.into());
+        }
+    }
+
+    /// Adds a sample; says how it relates in time to the one before it in its series.
+    pub fn push(&mut self, component: usize, metric: Metric, time_s: i64, value: f64) -> Ordering {
+        let network = matches!(metric.properties().role, Role::NetworkVolume | Role::Congestion);
+        self.components[component].has_network |= network || matches!(metric, Metric::Rxpck | Metric::Txpck);
+        let series = self.series[component][metric as usize].get_or_insert_default();
+        let order = series.last().map_or(Ordering::Greater, |(last, _)| time_s.cmp(last));
+        series.push((time_s, value));
+        self.samples += 1;
+        order
+    }
+
+    /// What the data says about its components.
+    pub fn observed(&self) -> &[Observed] {
+        &self.components
+    }
+
+    /// The samples of a component in a metric, if there are any.
+    pub fn series(&self, component: usize, metric: Metric) -> Option<&Series> {
+        self.series[component][metric as usize].as_deref()
+    }
+
+    /// The index of a component.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.index.get(name).copied()
+    }
+
+    /// Metrics that have samples, in table order.
+    pub fn metrics(&self) -> Vec<Metric> {
+        Metric::all().filter(|metric| self.series.iter().any(|of| of[*metric as usize].is_some())).collect()
+    }
+
+    /// First and last moment.
+    pub fn span(&self) -> Option<(i64, i64)> {
+        let all = self.series.iter().flatten().flatten().flat_map(|series| series.iter().map(|(time, _)| *time));
+        all.fold(None, |span, time| span.map_or(Some((time, time)), |(from, to): (i64, i64)| Some((from.min(time), to.max(time)))))
+    }
+
+    /// Brings every series into time order; of several samples at one moment the last read stays.
+    pub fn settle(&mut self) {
+        for series in self.series.iter_mut().flatten().flatten() {
+            if !series.is_sorted_by(|a, b| a.0 < b.0) {
+                series.sort_by_key(|(time, _)| *time);
+                keep_last_of_each_moment(series);
+            }
+        }
+    }
+}
+
+fn keep_last_of_each_moment(series: &mut Series) {
+    series.reverse();
+    series.dedup_by_key(|(time, _)| *time);
+    series.reverse();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn out_of_order_and_repeated_samples_settle() {
+        let mut recording = Recording::default();
+        let disk = recording.component("sda");
+        let arrived = [(3, 3.0), (1, 1.0), (2, 2.0), (2, 9.0)].map(|(time, value)| recording.push(disk, Metric::Await, time, value));
+        recording.settle();
+        assert_eq!(arrived, [Ordering::Greater, Ordering::Less, Ordering::Greater, Ordering::Equal]);
+        assert_eq!(recording.series(disk, Metric::Await).unwrap(), &vec![(1, 1.0), (2, 9.0), (3, 3.0)]);
+        assert_eq!(recording.span(), Some((1, 3)));
+    }
+}

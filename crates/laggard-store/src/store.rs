@@ -1,0 +1,161 @@
+//! A store: a directory with a marker, and per UTC day the imported samples as long CSV.
+//!
+//! Files are written beside their place, synced and renamed, so that a killed import leaves whole files or none. Later
+//! imports come after earlier ones, and the last sample of a moment counts.
+
+use crate::read::ReadError;
+use crate::recording::Recording;
+use crate::time;
+use laggard_core::model::Metric;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// The marker's name.
+pub const MARKER: &str = "laggard-store.toml";
+const SCHEMA: &str = "schema = \"laggard/store/1\"\n";
+const HEADER: &str = "timestamp,component,metric,value,server,group\n";
+
+/// The files of a store, in the order they count. Any directory of CSV files is accepted, with or without marker.
+pub fn files(directory: &Path) -> Result<Vec<PathBuf>, ReadError> {
+    let io = |source| ReadError::Io { path: directory.into(), source };
+    let mut found = Vec::new();
+    let mut pending = vec![directory.to_path_buf()];
+    while let Some(next) = pending.pop() {
+        for entry in fs::read_dir(&next).map_err(io)? {
+            let path = entry.map_err(io)?.path();
+            if path.is_dir() {
+                pending.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "csv") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    if found.is_empty() {
+        let message = "a directory without CSV files is not a store; fill one with `laggard import PATH --into STORE`".into();
+        return Err(ReadError::Format { path: directory.into(), message });
+    }
+    Ok(found)
+}
+
+/// Adds a recording to a store, made if new. Returns the files written.
+pub fn import(recording: &Recording, directory: &Path) -> Result<Vec<PathBuf>, ReadError> {
+    let io = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| ReadError::Io { path, source }
+    };
+    let marker = directory.join(MARKER);
+    if directory.is_dir() && !marker.exists() && fs::read_dir(directory).map_err(io(directory))?.next().is_some() {
+        let message = format!("not a store: there are files but no {MARKER}; choose a new directory");
+        return Err(ReadError::Format { path: directory.into(), message });
+    }
+    fs::create_dir_all(directory).map_err(io(directory))?;
+    if !marker.exists() {
+        fs::write(&marker, SCHEMA).map_err(io(&marker))?;
+    }
+    let mut written = Vec::new();
+    for (day, samples) in by_day(recording) {
+        let folder = directory.join(&day);
+        fs::create_dir_all(&folder).map_err(io(&folder))?;
+        let path = next_free(&folder);
+        write_day(recording, &samples, &path).map_err(io(&path))?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+type DaySample = (i64, usize, Metric, f64);
+
+fn by_day(recording: &Recording) -> BTreeMap<String, Vec<DaySample>> {
+    let mut days: BTreeMap<String, Vec<DaySample>> = BTreeMap::new();
+    let mut names: BTreeMap<i64, String> = BTreeMap::new();
+    for component in 0..recording.observed().len() {
+        for metric in Metric::all() {
+            for &(time_s, value) in recording.series(component, metric).into_iter().flatten() {
+                let day = names.entry(time_s.div_euclid(86_400)).or_insert_with(|| time::day(time_s));
+                match days.get_mut(day) {
+                    Some(samples) => samples.push((time_s, component, metric, value)),
+                    None => drop(days.insert(day.clone(), vec![(time_s, component, metric, value)])),
+                }
+            }
+        }
+    }
+    days.values_mut().for_each(|samples| samples.sort_by_key(|(time_s, component, metric, _)| (*time_s, *component, *metric)));
+    days
+}
+
+fn next_free(folder: &Path) -> PathBuf {
+    let mut number = 1;
+    loop {
+        let path = folder.join(format!("{number:06}.csv"));
+        if !path.exists() {
+            return path;
+        }
+        number += 1;
+    }
+}
+
+fn write_day(recording: &Recording, samples: &[DaySample], path: &Path) -> std::io::Result<()> {
+    let partial = path.with_extension("partial");
+    let outcome = (|| {
+        let mut out = BufWriter::new(File::create(&partial)?);
+        out.write_all(HEADER.as_bytes())?;
+        for (time_s, component, metric, value) in samples {
+            let known = &recording.observed()[*component];
+            let (server, group) = (known.server.as_deref().unwrap_or(""), known.group.as_deref().unwrap_or(""));
+            let [name, server, group] = [&known.name, server, group].map(one_field);
+            writeln!(out, "{time_s},{name},{metric},{value},{server},{group}")?;
+        }
+        out.into_inner()?.sync_all()?;
+        fs::rename(&partial, path)
+    })();
+    if outcome.is_err() {
+        // A full disk must not leave half a file behind.
+        let _ = fs::remove_file(&partial);
+    }
+    outcome
+}
+
+/// Names come from other people's files; a separator in one must not move the columns.
+fn one_field(name: &str) -> std::borrow::Cow<'_, str> {
+    let breaks = [',', '"', '\n', '\r'];
+    if name.contains(breaks) { name.replace(breaks, "_").into() } else { name.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Problems;
+    use crate::read::read;
+
+    fn recording(value: f64) -> Recording {
+        let mut recording = Recording::default();
+        let disk = recording.component("sda");
+        recording.describe(disk, Some("fs1"), None);
+        recording.push(disk, Metric::Await, 86_399, value);
+        recording.push(disk, Metric::Await, 86_400, value);
+        recording
+    }
+
+    #[test]
+    fn imports_read_back_and_the_later_one_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("store");
+        assert_eq!(import(&recording(1.5), &store).unwrap().len(), 2);
+        import(&recording(2.5), &store).unwrap();
+        let back = read(&[store], None, &mut Problems::default(), &|_, _| {}).unwrap();
+        assert_eq!(back.series(0, Metric::Await).unwrap(), &vec![(86_399, 2.5), (86_400, 2.5)]);
+        assert_eq!(back.observed()[0].server.as_deref(), Some("fs1"));
+    }
+
+    #[test]
+    fn a_directory_of_other_things_is_not_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("precious.txt"), "x").unwrap();
+        let error = import(&recording(1.0), folder.path()).unwrap_err().to_string();
+        assert!(error.contains("not a store"), "{error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

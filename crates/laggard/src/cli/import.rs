@@ -1,0 +1,25 @@
+//! `laggard import`: any input into a store.
+
+use super::input::Input;
+use super::{Failure, Outcome, deliver};
+use clap::Args as ClapArgs;
+use std::path::PathBuf;
+
+/// Put recordings into a store
+#[derive(ClapArgs)]
+pub struct Args {
+    #[command(flatten)]
+    input: Input,
+
+    /// The store's directory, made if new
+    #[arg(long, value_name = "STORE")]
+    into: PathBuf,
+}
+
+pub fn run(args: &Args) -> Result<Outcome, Failure> {
+    let recording = args.input.recording()?;
+    let files = laggard_store::store::import(&recording, &args.into)?;
+    let (components, days) = (recording.observed().len(), files.len());
+    deliver(&format!("{} samples of {components} components, {days} days, into {}\n", recording.samples, args.into.display()), None)?;
+    Ok(Outcome::Quiet)
+}

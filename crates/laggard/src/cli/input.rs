@@ -1,0 +1,131 @@
+//! Inputs that several verbs share: paths, a column mapping, the topology, and what to say of bad rows.
+
+use super::Failure;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use laggard_core::compare::Method;
+use laggard_core::model::{Roster, Topology};
+use laggard_store::csv::Mapping;
+use laggard_store::{Problems, Recording, align, read};
+use std::path::PathBuf;
+
+/// Where the data is.
+#[derive(Args, Debug)]
+pub struct Input {
+    /// Recordings: long CSV (timestamp,component,metric,value), CSV with a column per metric, or a store
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+
+    /// Which CSV column is what: time=ts,component=disk_id,await=latency (units: await=latency:us)
+    #[arg(long, value_name = "WHAT=COLUMN,...", value_parser = Mapping::parse)]
+    pub csv: Option<Mapping>,
+
+    /// Servers, controllers, LUNs and attachments; peer groups are derived from it
+    #[arg(long, value_name = "FILE")]
+    pub topology: Option<PathBuf>,
+
+    /// The grid, in seconds [default: the method's, or the data's where coarser]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub interval: Option<u32>,
+}
+
+/// A method by name, for clap.
+pub fn method(name: &str) -> Result<&'static Method, String> {
+    let names = || laggard_core::compare::METHODS.iter().map(|method| method.name).collect::<Vec<_>>().join(", ");
+    Method::parse(name).ok_or_else(|| format!("the methods are {}", names()))
+}
+
+/// What was read, and the peer groups.
+pub struct Loaded {
+    /// The samples.
+    pub recording: Recording,
+    /// Components and groups.
+    pub roster: Roster,
+}
+
+impl Input {
+    /// Reads everything, with a progress bar, and says on stderr what could not be used.
+    pub fn load(&self) -> Result<Loaded, Failure> {
+        let topology = self.topology()?;
+        let recording = self.recording()?;
+        let roster = Roster::new(recording.observed(), topology.as_ref());
+        self.say_strangers(&roster);
+        Ok(Loaded { recording, roster })
+    }
+
+    /// Reads the samples only.
+    pub fn recording(&self) -> Result<Recording, Failure> {
+        let mut problems = Problems::default();
+        let bar = bar("reading");
+        let progress = |done: u64, total: u64| {
+            bar.set_length(total);
+            bar.set_position(done);
+        };
+        let recording = read(&self.paths, self.csv.as_ref(), &mut problems, &progress);
+        bar.finish_and_clear();
+        for problem in problems.list() {
+            eprintln!("laggard: {problem}");
+        }
+        let recording = recording?;
+        if recording.samples == 0 {
+            return Err(Failure::Said("no samples: nothing to compare".into()));
+        }
+        Ok(recording)
+    }
+
+    fn topology(&self) -> Result<Option<Topology>, Failure> {
+        let Some(path) = &self.topology else { return Ok(None) };
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;
+        let said = |error| Failure::Said(format!("{}: {error}", path.display()));
+        Topology::parse(&text).map(Some).map_err(said)
+    }
+
+    fn say_strangers(&self, roster: &Roster) {
+        let Some(path) = &self.topology else { return };
+        let fold = |names: &[String]| laggard_core::model::hosts::fold(names);
+        if !roster.never_recorded.is_empty() {
+            eprintln!("laggard: {}: named there, but never recorded: {}", path.display(), shorten(&fold(&roster.never_recorded)));
+        }
+        if !roster.not_in_topology.is_empty() {
+            let names = shorten(&fold(&roster.not_in_topology));
+            eprintln!("laggard: {}: recorded, but not named there: {names}; compared among themselves", path.display());
+        }
+    }
+
+    /// The grid for a method on this data.
+    pub fn interval(&self, method: &Method, recording: &Recording) -> u32 {
+        let found = align::intervals(recording);
+        let data = found.map_or(1, |found| found.usual_s.clamp(1, 86_400) as u32);
+        if let Some(found) = found.filter(|found| found.coarsest_s > 2 * found.finest_s.max(1)) {
+            eprintln!(
+                "laggard: mixed intervals, {} s to {} s: finer series are averaged, coarser ones spread over the slots they cover",
+                found.finest_s, found.coarsest_s
+            );
+        }
+        match self.interval {
+            Some(wanted) if wanted < data => {
+                eprintln!("laggard: --interval {wanted} is finer than the data ({data} s): samples are spread, nothing is gained");
+                wanted
+            }
+            Some(wanted) => wanted,
+            None => method.params.interval_s.max(data),
+        }
+    }
+}
+
+fn shorten(names: &str) -> String {
+    match names.char_indices().nth(200) {
+        Some((cut, _)) => format!("{} …", &names[..cut]),
+        None => names.into(),
+    }
+}
+
+/// A progress bar on stderr; invisible if that is not a terminal.
+pub fn bar(what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{msg:>10} [{bar:40}] {percent}% {eta} left") {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.set_message(what);
+    bar
+}

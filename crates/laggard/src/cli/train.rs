@@ -1,0 +1,48 @@
+//! `laggard train`: thresholds from fault-free data.
+
+use super::input::{Input, Loaded, method};
+use super::{Failure, Outcome, deliver, write_whole};
+use crate::session;
+use clap::Args as ClapArgs;
+use laggard_core::compare::Method;
+use std::path::PathBuf;
+
+/// Learn thresholds from fault-free data
+#[derive(ClapArgs)]
+pub struct Args {
+    #[command(flatten)]
+    input: Input,
+
+    /// kl, cdf, median or thresh for all metrics but cwnd, which has its own [default: cdf, or kl for short recordings]
+    #[arg(long, value_parser = method)]
+    method: Option<&'static Method>,
+
+    /// Where to write the thresholds
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+pub fn run(args: &Args) -> Result<Outcome, Failure> {
+    let Loaded { recording, roster } = args.input.load()?;
+    let method = args.method.unwrap_or_else(|| session::suitable_method(&recording));
+    let interval_s = args.input.interval(method, &recording);
+    let thresholds = session::train(&recording, &roster, method, interval_s);
+    if thresholds.thresholds.is_empty() {
+        let needed = session::shortest_s(method, interval_s);
+        let said = format!("nothing to learn from: `{}` needs three peers and {needed} s of recording", method.name);
+        return Err(Failure::Said(said));
+    }
+    write_whole(&args.output, &thresholds.to_toml())?;
+    let metrics: Vec<&str> = thresholds.thresholds.iter().map(|entry| entry.metric.as_str()).collect();
+    deliver(
+        &format!(
+            "thresholds of {} components in {} ({}, every {interval_s} s) written to {}\n",
+            roster.components.len(),
+            metrics.join(", "),
+            method.name,
+            args.output.display()
+        ),
+        None,
+    )?;
+    Ok(Outcome::Quiet)
+}

@@ -1,0 +1,3 @@
+//! placeholder
+use crate::session::Session;
+pub fn render(_session: &Session) -> String { String::new() }

@@ -1,0 +1,31 @@
+//! Reports: one file per format, all from the same [`Session`].
+
+mod html;
+mod json;
+mod plot;
+mod text;
+mod words;
+
+use crate::cli::Failure;
+use crate::session::Session;
+use clap::ValueEnum;
+
+/// Output formats of a diagnosis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One line per problem, worst first.
+    Text,
+    /// Schema laggard/diagnosis/1.
+    Json,
+    /// One self-contained page with plots.
+    Html,
+}
+
+/// Renders a diagnosis.
+pub fn render(session: &Session, format: Format, explain: Option<&str>) -> Result<String, Failure> {
+    match format {
+        Format::Text => text::render(session, explain),
+        Format::Json => json::render(session),
+        Format::Html => Ok(html::render(session)),
+    }
+}
