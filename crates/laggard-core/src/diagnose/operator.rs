@@ -435,11 +435,9 @@ impl Diagnoser {
         if let Some(episode) = &state.episode {
             trouble.merge(episode);
         }
-        let least = match self.config.thresholds {
-            Some(_) => 1,
-            None => least_persistence(self.groups[self.roster.components[component].group].ticks),
-        };
-        if trouble.persistence < least {
+        let windows = self.groups[self.roster.components[component].group].ticks;
+        let is_trained = self.config.thresholds.is_some();
+        if trouble.persistence == 0 || !is_trained && trouble.impact() < least_impact(windows) {
             return None;
         }
         if !state.aside.evidence.is_empty() {
@@ -495,10 +493,11 @@ impl ComponentState {
     }
 }
 
-/// Anomalies "always exist" in a large system (LISA'13, section 4.3): the longer the recording, the longer a trouble must
-/// last to be reported, up to an hour at 15 s.
-fn least_persistence(windows: u64) -> u32 {
-    if windows <= 12 { 1 } else { (windows / 24).clamp(2, 8) as u32 }
+/// Anomalies "always exist" in a large system (LISA'13, section 4.3): the longer the recording, the longer or the more
+/// violent a trouble must be to be reported. Chance grows with the square root of the number of windows.
+fn least_impact(windows: u64) -> f64 {
+    const FEW_WINDOWS: u64 = 12;
+    if windows <= FEW_WINDOWS { 0.0 } else { 1.1 * (windows as f64).sqrt() }
 }
 
 #[cfg(test)]

@@ -93,15 +93,17 @@ impl Levels {
         let level = self.levels[component];
         let difference = level - self.middle;
         let properties = self.metric.properties();
+        if properties.role == Role::Congestion {
+            // The method itself is one-sided and works on logarithms, where a spread means something.
+            return if difference < 0.0 { Relation::Low } else { Relation::Alike };
+        }
         let stands_out = difference.abs() >= SPREADS * self.spread && difference.abs() > properties.negligible;
         if !stands_out {
             return Relation::Alike;
         }
         let ratio = match properties.role {
-            Role::StorageLatency | Role::Context => 1.4,
-            Role::StorageVolume | Role::NetworkVolume | Role::Load => 1.3,
-            // The method itself is one-sided, and works on logarithms.
-            Role::Congestion => return if difference < 0.0 { Relation::Low } else { Relation::Alike },
+            Role::StorageLatency => 1.4,
+            _ => 1.2,
         };
         match level {
             level if level >= ratio * self.middle => Relation::High,
