@@ -1,1 +1,53 @@
-fn main() {}
+//! `cargo xtask check` and `cargo xtask test`: everything that a change must pass, in the order that fails fastest.
+
+mod check;
+mod packages;
+
+use std::process::{Command, ExitCode};
+
+/// What a task says when it fails.
+type Outcome = Result<(), String>;
+
+fn main() -> ExitCode {
+    let task = std::env::args().nth(1).unwrap_or_default();
+    let outcome = match task.as_str() {
+        "check" => check::all(),
+        "test" => test(),
+        _ => Err("the tasks are `check` (format, clippy, docs, file length, dependencies) and `test` (those, and all tests)".into()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn test() -> Outcome {
+    packages::install()?;
+    check::all()?;
+    cargo(&["test", "--workspace", "--all-targets"])?;
+    cargo(&["test", "--workspace", "--doc"])?;
+    // The main job, as a newcomer runs it.
+    let report = std::env::temp_dir().join(format!("laggard-demo-{}.html", std::process::id()));
+    let outcome = cargo(&["run", "--release", "--", "demo", "--output", &report.to_string_lossy()]);
+    let _ = std::fs::remove_file(report);
+    outcome
+}
+
+/// Runs cargo with the given arguments.
+fn cargo(arguments: &[&str]) -> Outcome {
+    eprintln!("xtask: cargo {}", arguments.join(" "));
+    // The browser test may not skip itself here: its browser has just been installed.
+    run(Command::new(env!("CARGO")).args(arguments).env("LAGGARD_REQUIRE_BROWSER", "1"))
+}
+
+fn run(command: &mut Command) -> Outcome {
+    let described = format!("{command:?}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{described}: {status}")),
+        Err(error) => Err(format!("{described}: {error}")),
+    }
+}

@@ -14,7 +14,12 @@ const LOOKED_AT: usize = 4000;
 
 /// The usual time between two samples of a series.
 pub fn interval_of(series: &Series) -> Option<i64> {
-    let mut steps: Vec<i64> = series.windows(2).take(LOOKED_AT).map(|pair| pair[1].0 - pair[0].0).filter(|step| *step > 0).collect();
+    let mut steps: Vec<i64> = series
+        .windows(2)
+        .take(LOOKED_AT)
+        .map(|pair| pair[1].0 - pair[0].0)
+        .filter(|step| *step > 0)
+        .collect();
     if steps.is_empty() {
         return None;
     }
@@ -105,7 +110,12 @@ pub struct Aligned {
 
 impl Aligned {
     /// Aligns the metrics that `wanted` accepts.
-    pub fn new(recording: &Recording, roster: &Roster, interval_s: u32, wanted: impl Fn(Metric) -> bool) -> Aligned {
+    pub fn new(
+        recording: &Recording,
+        roster: &Roster,
+        interval_s: u32,
+        wanted: impl Fn(Metric) -> bool,
+    ) -> Aligned {
         let interval_s = i64::from(interval_s.max(1));
         let mut series = Vec::new();
         for (component, known) in roster.components.iter().enumerate() {
@@ -122,14 +132,18 @@ impl Aligned {
 
     /// First and last slot.
     pub fn slots(&self) -> Option<(i64, i64)> {
-        let first = self.series.iter().filter_map(|(_, _, slots)| slots.first()).map(|(slot, _)| *slot).min()?;
-        let last = self.series.iter().filter_map(|(_, _, slots)| slots.last()).map(|(slot, _)| *slot).max()?;
+        let first =
+            self.series.iter().filter_map(|(_, _, slots)| slots.first()).map(|(slot, _)| *slot).min()?;
+        let last =
+            self.series.iter().filter_map(|(_, _, slots)| slots.last()).map(|(slot, _)| *slot).max()?;
         Some((first, last))
     }
 
     /// One aligned series.
     pub fn find(&self, component: usize, metric: Metric) -> Option<&Series> {
-        let found = self.series.binary_search_by_key(&(component, metric), |(component, metric, _)| (*component, *metric));
+        let found = self
+            .series
+            .binary_search_by_key(&(component, metric), |(component, metric, _)| (*component, *metric));
         found.ok().map(|index| &self.series[index].2)
     }
 
@@ -153,7 +167,12 @@ impl Aligned {
                 if let Some(&(at, value)) = slots.get(*next)
                     && at == slot
                 {
-                    each(Sample { time_s: slot * self.interval_s, component: *component, metric: *metric, value });
+                    each(Sample {
+                        time_s: slot * self.interval_s,
+                        component: *component,
+                        metric: *metric,
+                        value,
+                    });
                     *next += 1;
                 }
                 soonest = soonest.min(slots.get(*next).map_or(i64::MAX, |(at, _)| *at));

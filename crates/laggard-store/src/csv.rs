@@ -28,8 +28,23 @@ enum Column {
 
 /// Names that sites give to the columns of the time and the component.
 const TIME_NAMES: &[&str] = &["timestamp", "time", "ts", "datetime", "date", "epoch"];
-const COMPONENT_NAMES: &[&str] =
-    &["component", "disk_id", "disk", "device", "dev", "lun", "ost", "volume", "drive", "host", "hostname", "node", "instance", "server", "name"];
+const COMPONENT_NAMES: &[&str] = &[
+    "component",
+    "disk_id",
+    "disk",
+    "device",
+    "dev",
+    "lun",
+    "ost",
+    "volume",
+    "drive",
+    "host",
+    "hostname",
+    "node",
+    "instance",
+    "server",
+    "name",
+];
 
 /// Which column is what: `time=ts,component=disk_id,await=latency:us`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,8 +57,11 @@ impl Mapping {
     pub fn parse(text: &str) -> Result<Mapping, String> {
         let mut entries: Vec<(Column, String)> = Vec::new();
         for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
-            let (key, column) = item.split_once('=').ok_or_else(|| format!("`{item}` is not what=column, such as await=latency"))?;
-            let (column, unit) = column.rsplit_once(':').map_or((column, None), |(column, unit)| (column, Some(unit)));
+            let (key, column) = item
+                .split_once('=')
+                .ok_or_else(|| format!("`{item}` is not what=column, such as await=latency"))?;
+            let (column, unit) =
+                column.rsplit_once(':').map_or((column, None), |(column, unit)| (column, Some(unit)));
             let what = match key.trim() {
                 "time" | "timestamp" => Column::Time,
                 "component" => Column::Component,
@@ -89,7 +107,9 @@ fn factor(metric: Metric, unit: &str) -> Result<f64, String> {
     let own = metric.properties().unit;
     let known: &[(&str, f64)] = match own {
         "ms" => &[("ns", 1e-6), ("us", 1e-3), ("ms", 1.0), ("s", 1e3)],
-        "sectors/s" => &[("sectors", 1.0), ("B", 1.0 / 512.0), ("kB", 1024.0 / 512.0), ("MB", 1_048_576.0 / 512.0)],
+        "sectors/s" => {
+            &[("sectors", 1.0), ("B", 1.0 / 512.0), ("kB", 1024.0 / 512.0), ("MB", 1_048_576.0 / 512.0)]
+        }
         "bytes/s" => &[("B", 1.0), ("kB", 1024.0), ("MB", 1_048_576.0)],
         _ => &[],
     };
@@ -106,16 +126,20 @@ pub fn recognises(first_line: &str) -> bool {
 
 fn split_header(line: &str) -> (Vec<String>, u8) {
     let line = line.trim_start_matches('\u{feff}').trim_end_matches(['\r', '\n']);
-    let delimiter = [b',', b';', b'\t'].into_iter().max_by_key(|d| line.bytes().filter(|byte| byte == d).count());
+    let delimiter =
+        [b',', b';', b'\t'].into_iter().max_by_key(|d| line.bytes().filter(|byte| byte == d).count());
     let delimiter = delimiter.filter(|d| line.as_bytes().contains(d)).unwrap_or(b',');
-    let clean = |field: &str| field.trim().trim_matches('"').trim_start_matches('#').trim().to_ascii_lowercase();
+    let clean =
+        |field: &str| field.trim().trim_matches('"').trim_start_matches('#').trim().to_ascii_lowercase();
     (line.split(delimiter as char).map(clean).collect(), delimiter)
 }
 
 /// What the columns of a header mean, by their names.
 fn layout(header: &[String]) -> Result<Vec<Option<Column>>, String> {
-    let first_of = |names: &[&str]| names.iter().find_map(|name| header.iter().position(|field| field == name));
-    let time = first_of(TIME_NAMES).ok_or("no column for the time (timestamp, time, ts); name it with --csv time=COLUMN,…")?;
+    let first_of =
+        |names: &[&str]| names.iter().find_map(|name| header.iter().position(|field| field == name));
+    let time = first_of(TIME_NAMES)
+        .ok_or("no column for the time (timestamp, time, ts); name it with --csv time=COLUMN,…")?;
     let component = first_of(COMPONENT_NAMES)
         .ok_or("no column for the component (component, disk_id, device, host); name it with --csv component=COLUMN,…")?;
     let mut columns = vec![None; header.len()];
@@ -137,9 +161,10 @@ fn layout(header: &[String]) -> Result<Vec<Option<Column>>, String> {
 fn mapped_layout(header: &[String], mapping: &Mapping) -> Result<Vec<Option<Column>>, String> {
     let mut columns = vec![None; header.len()];
     for (column, name) in &mapping.entries {
-        let index = header.iter().position(|field| field == name).ok_or_else(|| {
-            format!("there is no column `{name}`; the columns are {}", header.join(", "))
-        })?;
+        let index = header
+            .iter()
+            .position(|field| field == name)
+            .ok_or_else(|| format!("there is no column `{name}`; the columns are {}", header.join(", ")))?;
         columns[index] = Some(*column);
     }
     check(&columns)?;
@@ -152,7 +177,9 @@ fn check(columns: &[Option<Column>]) -> Result<(), String> {
     match (has(Column::MetricName), has(Column::Value)) {
         (true, true) => Ok(()),
         (false, false) if metrics => Ok(()),
-        (false, false) => Err("no column is a known metric; name them with --csv, such as await=latency".into()),
+        (false, false) => {
+            Err("no column is a known metric; name them with --csv, such as await=latency".into())
+        }
         _ => Err("the long form needs both `metric` and `value`".into()),
     }
 }
@@ -176,7 +203,8 @@ pub fn read(
         Some(mapping) => mapped_layout(&header, mapping)?,
         None => layout(&header)?,
     };
-    let mut rows = Rows { path, columns, recording, problems, last_component: None, last_time: None, long: None };
+    let mut rows =
+        Rows { path, columns, recording, problems, last_component: None, last_time: None, long: None };
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -190,7 +218,9 @@ pub fn read(
             Ok(true) => {}
             Ok(false) => break,
             Err(error) => {
-                rows.problem(record.position().map_or(0, csv::Position::line) + 1, "unreadable", || error.to_string());
+                rows.problem(record.position().map_or(0, csv::Position::line) + 1, "unreadable", || {
+                    error.to_string()
+                });
                 break;
             }
         }
@@ -271,7 +301,10 @@ impl Rows<'_> {
         match parsed {
             Some(time) => self.last_time = Some((text.to_vec(), time)),
             None => self.problem(line, "time", || {
-                format!("`{}` is not a time (seconds since 1970 or ISO 8601); skipped", String::from_utf8_lossy(text))
+                format!(
+                    "`{}` is not a time (seconds since 1970 or ISO 8601); skipped",
+                    String::from_utf8_lossy(text)
+                )
             }),
         }
         parsed
@@ -305,7 +338,9 @@ impl Rows<'_> {
                 Some(metric)
             }
             None => {
-                self.problem(line, "metric", || format!("unknown metric `{name}` (nearest: `{}`); skipped", Metric::nearest(&name)));
+                self.problem(line, "metric", || {
+                    format!("unknown metric `{name}` (nearest: `{}`); skipped", Metric::nearest(&name))
+                });
                 None
             }
         }
@@ -321,7 +356,10 @@ impl Rows<'_> {
             }
             Number::Bad => {
                 self.problem(line, "number", || {
-                    format!("`{}` is not a number for {metric}; taken as missing", String::from_utf8_lossy(text))
+                    format!(
+                        "`{}` is not a number for {metric}; taken as missing",
+                        String::from_utf8_lossy(text)
+                    )
                 });
                 return;
             }
@@ -336,7 +374,9 @@ impl Rows<'_> {
             }
             Ordering::Equal => {
                 let name = name();
-                self.problem(line, "repeated", || format!("{metric} of `{name}` has this time already; the last sample counts"));
+                self.problem(line, "repeated", || {
+                    format!("{metric} of `{name}` has this time already; the last sample counts")
+                });
             }
         }
     }

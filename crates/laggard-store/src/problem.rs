@@ -39,7 +39,13 @@ pub struct Problems {
 
 impl Problems {
     /// Adds a problem; `kind` decides which are alike.
-    pub fn add(&mut self, path: &Path, line: Option<u64>, kind: &'static str, message: impl FnOnce() -> String) {
+    pub fn add(
+        &mut self,
+        path: &Path,
+        line: Option<u64>,
+        kind: &'static str,
+        message: impl FnOnce() -> String,
+    ) {
         match self.index.get(&(path.to_path_buf(), kind)) {
             Some(&known) => self.list[known].count += 1,
             None => {

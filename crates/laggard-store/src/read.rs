@@ -33,7 +33,12 @@ pub enum ReadError {
 pub type Progress<'a> = &'a dyn Fn(u64, u64);
 
 /// Reads all inputs into one recording. Fails only if nothing can be read of an input.
-pub fn read(paths: &[PathBuf], mapping: Option<&Mapping>, problems: &mut Problems, progress: Progress) -> Result<Recording, ReadError> {
+pub fn read(
+    paths: &[PathBuf],
+    mapping: Option<&Mapping>,
+    problems: &mut Problems,
+    progress: Progress,
+) -> Result<Recording, ReadError> {
     let mut recording = Recording::default();
     let mut files = Vec::new();
     for path in paths {
@@ -68,7 +73,8 @@ fn read_file(
         return Err(format(what));
     }
     let before = recording.samples;
-    csv::read(input.by_ref(), path, mapping, recording, problems, progress).map_err(|message| format(format!("line 1: {message}")))?;
+    csv::read(input.by_ref(), path, mapping, recording, problems, progress)
+        .map_err(|message| format(format!("line 1: {message}")))?;
     if recording.samples == before {
         problems.add(path, None, "nothing", || "no sample could be used".into());
     }
@@ -77,7 +83,11 @@ fn read_file(
 
 /// Formats that people will hand over and that are not read yet: say so, and what to do.
 fn known_but_unreadable(start: &[u8]) -> Option<String> {
-    let compressed = [("gzip", &b"\x1f\x8b"[..], "zcat"), ("xz", b"\xfd7zXZ", "xzcat"), ("zstd", b"\x28\xb5\x2f\xfd", "zstdcat")];
+    let compressed = [
+        ("gzip", &b"\x1f\x8b"[..], "zcat"),
+        ("xz", b"\xfd7zXZ", "xzcat"),
+        ("zstd", b"\x28\xb5\x2f\xfd", "zstdcat"),
+    ];
     if let Some((name, _, command)) = compressed.iter().find(|(_, magic, _)| start.starts_with(magic)) {
         return Some(format!("{name}-compressed; unpack it first ({command})"));
     }

@@ -35,7 +35,8 @@ impl Recording {
     /// Says which server or group a component belongs to.
     pub fn describe(&mut self, component: usize, server: Option<&str>, group: Option<&str>) {
         let known = &mut self.components[component];
-        if let Some(server) = server.filter(|name| !name.is_empty() && known.server.as_deref() != Some(*name)) {
+        if let Some(server) = server.filter(|name| !name.is_empty() && known.server.as_deref() != Some(*name))
+        {
             known.server = Some(server.into());
         }
         if let Some(group) = group.filter(|name| !name.is_empty() && known.group.as_deref() != Some(*name)) {
@@ -76,8 +77,11 @@ impl Recording {
 
     /// First and last moment.
     pub fn span(&self) -> Option<(i64, i64)> {
-        let all = self.series.iter().flatten().flatten().flat_map(|series| series.iter().map(|(time, _)| *time));
-        all.fold(None, |span, time| span.map_or(Some((time, time)), |(from, to): (i64, i64)| Some((from.min(time), to.max(time)))))
+        let all =
+            self.series.iter().flatten().flatten().flat_map(|series| series.iter().map(|(time, _)| *time));
+        all.fold(None, |span, time| {
+            span.map_or(Some((time, time)), |(from, to): (i64, i64)| Some((from.min(time), to.max(time))))
+        })
     }
 
     /// Brings every series into time order; of several samples at one moment the last read stays.
@@ -105,7 +109,8 @@ mod tests {
     fn out_of_order_and_repeated_samples_settle() {
         let mut recording = Recording::default();
         let disk = recording.component("sda");
-        let arrived = [(3, 3.0), (1, 1.0), (2, 2.0), (2, 9.0)].map(|(time, value)| recording.push(disk, Metric::Await, time, value));
+        let arrived = [(3, 3.0), (1, 1.0), (2, 2.0), (2, 9.0)]
+            .map(|(time, value)| recording.push(disk, Metric::Await, time, value));
         recording.settle();
         assert_eq!(arrived, [Ordering::Greater, Ordering::Less, Ordering::Greater, Ordering::Equal]);
         assert_eq!(recording.series(disk, Metric::Await).unwrap(), &vec![(1, 1.0), (2, 9.0), (3, 3.0)]);

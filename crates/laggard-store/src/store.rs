@@ -34,7 +34,9 @@ pub fn files(directory: &Path) -> Result<Vec<PathBuf>, ReadError> {
     }
     found.sort();
     if found.is_empty() {
-        let message = "a directory without CSV files is not a store; fill one with `laggard import PATH --into STORE`".into();
+        let message =
+            "a directory without CSV files is not a store; fill one with `laggard import PATH --into STORE`"
+                .into();
         return Err(ReadError::Format { path: directory.into(), message });
     }
     Ok(found)
@@ -47,7 +49,10 @@ pub fn import(recording: &Recording, directory: &Path) -> Result<Vec<PathBuf>, R
         move |source| ReadError::Io { path, source }
     };
     let marker = directory.join(MARKER);
-    if directory.is_dir() && !marker.exists() && fs::read_dir(directory).map_err(io(directory))?.next().is_some() {
+    if directory.is_dir()
+        && !marker.exists()
+        && fs::read_dir(directory).map_err(io(directory))?.next().is_some()
+    {
         let message = format!("not a store: there are files but no {MARKER}; choose a new directory");
         return Err(ReadError::Format { path: directory.into(), message });
     }
@@ -82,7 +87,9 @@ fn by_day(recording: &Recording) -> BTreeMap<String, Vec<DaySample>> {
             }
         }
     }
-    days.values_mut().for_each(|samples| samples.sort_by_key(|(time_s, component, metric, _)| (*time_s, *component, *metric)));
+    for samples in days.values_mut() {
+        samples.sort_by_key(|(time_s, component, metric, _)| (*time_s, *component, *metric));
+    }
     days
 }
 
@@ -104,7 +111,8 @@ fn write_day(recording: &Recording, samples: &[DaySample], path: &Path) -> std::
         out.write_all(HEADER.as_bytes())?;
         for (time_s, component, metric, value) in samples {
             let known = &recording.observed()[*component];
-            let (server, group) = (known.server.as_deref().unwrap_or(""), known.group.as_deref().unwrap_or(""));
+            let (server, group) =
+                (known.server.as_deref().unwrap_or(""), known.group.as_deref().unwrap_or(""));
             let [name, server, group] = [&known.name, server, group].map(one_field);
             writeln!(out, "{time_s},{name},{metric},{value},{server},{group}")?;
         }

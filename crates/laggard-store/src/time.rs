@@ -30,7 +30,10 @@ pub fn parse(text: &str) -> Option<i64> {
 /// ISO 8601 in UTC, to the second.
 pub fn format(seconds: i64) -> String {
     let known = Timestamp::from_second(seconds).ok();
-    known.map_or_else(|| format!("{seconds} s"), |timestamp| timestamp.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+    known.map_or_else(
+        || format!("{seconds} s"),
+        |timestamp| timestamp.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+    )
 }
 
 /// The UTC day, `20261115`.

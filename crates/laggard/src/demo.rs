@@ -49,7 +49,9 @@ pub fn record() -> Recording {
     for second in 0..SECONDS {
         let reads = second >= READS_FROM;
         let limping = |server: &str, cause: Cause| {
-            FAULTS.iter().any(|fault| fault.server == server && fault.cause == cause && (fault.from..fault.to).contains(&second))
+            FAULTS.iter().any(|fault| {
+                fault.server == server && fault.cause == cause && (fault.from..fault.to).contains(&second)
+            })
         };
         // Milliseconds per request, each server's own.
         let service: Vec<f64> = names

@@ -27,9 +27,16 @@ pub struct Session {
 
 impl Session {
     /// Replays the recording through the operator.
-    pub fn diagnose(recording: Recording, roster: Roster, config: Config, keep_history: bool, bar: &ProgressBar) -> Session {
+    pub fn diagnose(
+        recording: Recording,
+        roster: Roster,
+        config: Config,
+        keep_history: bool,
+        bar: &ProgressBar,
+    ) -> Session {
         let interval_s = config.interval_s;
-        let aligned = Aligned::new(&recording, &roster, interval_s, |metric| metric.properties().role != Role::Context);
+        let aligned =
+            Aligned::new(&recording, &roster, interval_s, |metric| metric.properties().role != Role::Context);
         drop(recording);
         let mut diagnoser = Diagnoser::new(config, roster);
         let mut history = Vec::new();
@@ -64,7 +71,8 @@ impl Session {
 
 /// `cdf` for anything long enough for it; short recordings at a fine grain are test-bench runs, and `kl` was made for those.
 pub fn suitable_method(recording: &Recording) -> &'static Method {
-    let fine = align::intervals(recording).is_some_and(|found| found.usual_s < i64::from(CDF.params.interval_s));
+    let fine =
+        align::intervals(recording).is_some_and(|found| found.usual_s < i64::from(CDF.params.interval_s));
     let short = recording.span().is_some_and(|(from, to)| to - from < SHORT_S);
     if fine && short { &KL } else { &CDF }
 }
@@ -102,13 +110,16 @@ pub fn compare(
     let aligned = Aligned::new(recording, roster, interval_s, |known| known == metric);
     let Some((origin, _)) = aligned.slots() else { return };
     for group in &roster.groups {
-        let members: Vec<usize> = group.members.iter().copied().filter(|&member| aligned.find(member, metric).is_some()).collect();
+        let members: Vec<usize> =
+            group.members.iter().copied().filter(|&member| aligned.find(member, metric).is_some()).collect();
         if members.is_empty() {
             continue;
         }
         let mut windower = Windower::new(method.params.on_grid(interval_s, method), members.len());
         let mut row = vec![f64::NAN; members.len()];
-        let mut found = |window: u64, values| each(Scored { window, components: &members, scores: &(method.scores)(&values) });
+        let mut found = |window: u64, values| {
+            each(Scored { window, components: &members, scores: &(method.scores)(&values) });
+        };
         let mut slot = None;
         let position: std::collections::HashMap<usize, usize> =
             members.iter().enumerate().map(|(position, &member)| (member, position)).collect();
@@ -144,8 +155,13 @@ pub fn train(recording: &Recording, roster: &Roster, method: &'static Method, in
             let fresh = || (scored.components.to_vec(), Trainer::new(method, scored.components.len()));
             trainers.entry(group).or_insert_with(fresh).1.push(scored.scores);
         });
-        let mut entry =
-            Trained { method: method.name.into(), metric: metric.name().into(), interval_s, fraction: None, components: Default::default() };
+        let mut entry = Trained {
+            method: method.name.into(),
+            metric: metric.name().into(),
+            interval_s,
+            fraction: None,
+            components: Default::default(),
+        };
         for (components, trainer) in trainers.values() {
             for (component, threshold) in components.iter().zip(trainer.thresholds()) {
                 let Some(threshold) = threshold else { continue };
@@ -161,6 +177,8 @@ pub fn train(recording: &Recording, roster: &Roster, method: &'static Method, in
             entries.push(entry);
         }
     }
-    let span = recording.span().map_or_else(String::new, |(from, to)| format!("{}/{}", time::format(from), time::format(to)));
+    let span = recording
+        .span()
+        .map_or_else(String::new, |(from, to)| format!("{}/{}", time::format(from), time::format(to)));
     Thresholds { schema: SCHEMA.into(), trained_on: span, thresholds: entries }
 }

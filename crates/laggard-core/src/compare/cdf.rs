@@ -24,8 +24,7 @@ pub static CDF: Method = Method {
     untrained_k: 3,
     scores,
     plain,
-    exceeding: pruned::exceeding,
-    scores_of,
+    judge: pruned::judge,
 };
 
 /// LISA'13, section 4.2.2: outliers may ask for millions of bins.
@@ -46,7 +45,8 @@ impl Bins {
     /// `None` if no sample is present.
     fn of(window: &Window) -> Option<Bins> {
         let mut values: Vec<f64> = window.present().collect();
-        let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &v| (l.min(v), h.max(v)));
+        let (low, high) =
+            values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &v| (l.min(v), h.max(v)));
         if values.is_empty() {
             return None;
         }
@@ -66,7 +66,11 @@ impl Bins {
 
     /// The bin of a sample; a missing one comes after all bins.
     fn index(self, value: f64) -> u16 {
-        if value.is_nan() { self.count as u16 } else { (((value - self.low) / self.width) as usize).min(self.count - 1) as u16 }
+        if value.is_nan() {
+            self.count as u16
+        } else {
+            (((value - self.low) / self.width) as usize).min(self.count - 1) as u16
+        }
     }
 }
 
@@ -89,7 +93,9 @@ struct Ranked {
 impl Ranked {
     const LANE: usize = 16;
 
-    fn new(window: &Window, bins: Bins) -> Ranked {
+    /// `None` if too few components have data.
+    fn new(window: &Window) -> Option<Ranked> {
+        let bins = if window.is_comparable() { Bins::of(window)? } else { return None };
         let stride = window.size().next_multiple_of(Self::LANE);
         let mut indices = vec![0; stride * window.components()];
         for (row, samples) in indices.chunks_exact_mut(stride).zip(window.each()) {
@@ -99,7 +105,7 @@ impl Ranked {
             }
             row.sort_unstable();
         }
-        Ranked { indices, stride, size: window.size() }
+        Some(Ranked { indices, stride, size: window.size() })
     }
 
     fn components(&self) -> usize {
@@ -117,6 +123,15 @@ impl Ranked {
 
     fn as_score(&self, distance: u32) -> f64 {
         f64::from(distance) / self.size as f64
+    }
+
+    /// The exact scores of some components.
+    fn scores_of(&self, wanted: &[usize]) -> Vec<f64> {
+        if self.components() > WORTH_SHARING {
+            return wanted.par_iter().map_init(Vec::new, |scratch, &p| self.score(p, scratch)).collect();
+        }
+        let mut scratch = Vec::new();
+        wanted.iter().map(|&p| self.score(p, &mut scratch)).collect()
     }
 
     /// The exact score of one component.
@@ -140,26 +155,9 @@ fn distance(a: &[u16], b: &[u16]) -> u32 {
 }
 
 fn scores(window: &Window) -> Vec<f64> {
-    let all: Vec<usize> = (0..window.components()).collect();
-    scores_of(window, &all)
-}
-
-fn scores_of(window: &Window, wanted: &[usize]) -> Vec<f64> {
-    if !window.is_comparable() {
-        return vec![f64::NAN; wanted.len()];
-    }
-    let Some(bins) = Bins::of(window) else { return vec![f64::NAN; wanted.len()] };
-    let ranked = Ranked::new(window, bins);
-    score_each(&ranked, wanted)
-}
-
-fn score_each(ranked: &Ranked, wanted: &[usize]) -> Vec<f64> {
-    if ranked.components() > WORTH_SHARING {
-        wanted.par_iter().map_init(Vec::new, |scratch, &p| ranked.score(p, scratch)).collect()
-    } else {
-        let mut scratch = Vec::new();
-        wanted.iter().map(|&p| ranked.score(p, &mut scratch)).collect()
-    }
+    let n = window.components();
+    let ranked = Ranked::new(window);
+    ranked.map_or_else(|| vec![f64::NAN; n], |ranked| ranked.scores_of(&(0..n).collect::<Vec<_>>()))
 }
 
 /// The definition as the paper writes it: cumulative histograms, floating point, every pair.

@@ -5,7 +5,7 @@
 //! score, so that later steps need no special case: `1 - log(cwnd)/median`, with threshold `1 - fraction`.
 //! A high congestion window never scores: disk faults raise it, and it is not evidence.
 
-use super::{Cushion, Method, Params, Window, exceeding_from_scores, pick, window::median};
+use super::{Cushion, Judgement, Method, Params, Window, window::median};
 
 /// The method, with the paper's parameters.
 pub static CWND: Method = Method {
@@ -19,8 +19,7 @@ pub static CWND: Method = Method {
     untrained_k: 8,
     scores,
     plain,
-    exceeding: |window, _| exceeding_from_scores(&scores(window)),
-    scores_of: |window, wanted| pick(&scores(window), wanted),
+    judge: |window, threshold| Judgement::from_scores(&scores(window), threshold),
 };
 
 fn scores(window: &Window) -> Vec<f64> {
@@ -36,7 +35,8 @@ fn scores(window: &Window) -> Vec<f64> {
 }
 
 fn plain(window: &Window) -> Vec<f64> {
-    let logs: Vec<f64> = window.each().map(|samples| log_cwnd(*samples.last().unwrap_or(&f64::NAN))).collect();
+    let logs: Vec<f64> =
+        window.each().map(|samples| log_cwnd(*samples.last().unwrap_or(&f64::NAN))).collect();
     let mut sorted: Vec<f64> = logs.iter().copied().filter(|log| !log.is_nan()).collect();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();

@@ -7,7 +7,7 @@
 //! Fails where a small asymmetry puts all samples of the group into the first and last bins (LISA'13, section 4.2.2);
 //! `cdf` was made for that.
 
-use super::{Cushion, Method, Params, Window, exceeding_from_scores, pick, plain_pairwise, rank};
+use super::{Cushion, Judgement, Method, Params, Window, plain_pairwise, rank};
 
 /// The method, with the paper's parameters.
 pub static KL: Method = Method {
@@ -21,13 +21,13 @@ pub static KL: Method = Method {
     untrained_k: 3,
     scores,
     plain,
-    exceeding: |window, _| exceeding_from_scores(&scores(window)),
-    scores_of: |window, wanted| pick(&scores(window), wanted),
+    judge: |window, threshold| Judgement::from_scores(&scores(window), threshold),
 };
 
 /// Bins of every component in turn, as probabilities; `None` for a single bin, where nobody differs.
 fn histograms(window: &Window) -> Option<(usize, Vec<f64>)> {
-    let (low, high) = window.present().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    let (low, high) =
+        window.present().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
     let range = high - low;
     if range.is_nan() || range <= 0.0 {
         return None;

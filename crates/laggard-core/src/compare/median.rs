@@ -2,7 +2,7 @@
 //!
 //! Cheap, and blind to missing data; a low-intensity load on an otherwise idle group scores high (section 5.3.2).
 
-use super::{Cushion, Method, Params, Window, exceeding_from_scores, pick, window::median};
+use super::{Cushion, Judgement, Method, Params, Window, window::median};
 
 /// The method, with the paper's parameters.
 pub static MEDIAN: Method = Method {
@@ -15,8 +15,7 @@ pub static MEDIAN: Method = Method {
     untrained_k: 3,
     scores,
     plain,
-    exceeding: |window, _| exceeding_from_scores(&scores(window)),
-    scores_of: |window, wanted| pick(&scores(window), wanted),
+    judge: |window, threshold| Judgement::from_scores(&scores(window), threshold),
 };
 
 fn scores(window: &Window) -> Vec<f64> {
@@ -33,7 +32,8 @@ fn scores(window: &Window) -> Vec<f64> {
     }
     let distance = |samples: &[f64]| -> f64 {
         let present = samples.iter().zip(&medians).filter(|(value, _)| !value.is_nan());
-        let (sum, count) = present.fold((0.0, 0), |(sum, count), (value, m)| (sum + (value - m).abs(), count + 1));
+        let (sum, count) =
+            present.fold((0.0, 0), |(sum, count), (value, m)| (sum + (value - m).abs(), count + 1));
         if count == 0 { f64::NAN } else { sum }
     };
     window.each().map(distance).collect()
@@ -45,7 +45,8 @@ fn plain(window: &Window) -> Vec<f64> {
         return vec![f64::NAN; n];
     }
     let median_at = |slot: usize| {
-        let mut values: Vec<f64> = (0..n).map(|p| window.of(p)[slot]).filter(|value| !value.is_nan()).collect();
+        let mut values: Vec<f64> =
+            (0..n).map(|p| window.of(p)[slot]).filter(|value| !value.is_nan()).collect();
         values.sort_by(f64::total_cmp);
         let m = values.len();
         if m == 0 { f64::NAN } else { (values[(m - 1) / 2] + values[m / 2]) / 2.0 }

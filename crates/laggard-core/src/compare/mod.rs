@@ -63,6 +63,49 @@ impl Score {
     }
 }
 
+/// What scores are held against.
+#[derive(Clone, Copy)]
+pub enum Threshold<'a> {
+    /// One per component, from training.
+    Trained(&'a [f64]),
+    /// One for all, made from the scores of some components.
+    FromPeers {
+        /// Components whose scores make it.
+        sample: &'a [usize],
+        /// How they do.
+        rule: &'a dyn Fn(&[f64]) -> f64,
+    },
+}
+
+/// Scores of a window where they matter, and the thresholds they were held against.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// Per component.
+    pub scores: Vec<Score>,
+    /// Per component.
+    pub thresholds: Vec<f64>,
+}
+
+impl Judgement {
+    /// Nothing can be said of this window.
+    fn missing(components: usize) -> Judgement {
+        Judgement { scores: vec![Score::Missing; components], thresholds: vec![f64::NAN; components] }
+    }
+
+    /// For methods whose scores are cheap: compute them all, and say everything.
+    fn from_scores(scores: &[f64], threshold: Threshold) -> Judgement {
+        let known = |score: &f64| if score.is_nan() { Score::Missing } else { Score::Exact(*score) };
+        let thresholds = match threshold {
+            Threshold::Trained(thresholds) => thresholds.to_vec(),
+            Threshold::FromPeers { sample, rule } => {
+                let sampled: Vec<f64> = sample.iter().map(|&component| scores[component]).collect();
+                vec![rule(&sampled); scores.len()]
+            }
+        };
+        Judgement { scores: scores.iter().map(known).collect(), thresholds }
+    }
+}
+
 /// How training turns the largest fault-free score into a threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cushion {
@@ -111,10 +154,8 @@ pub struct Method {
     pub scores: fn(&Window) -> Vec<f64>,
     /// The plain definition, for tests.
     pub plain: fn(&Window) -> Vec<f64>,
-    /// Scores where they exceed the component's threshold, found faster than all scores.
-    pub exceeding: fn(&Window, &[f64]) -> Vec<Score>,
-    /// Exact scores of the first-named components only.
-    pub scores_of: fn(&Window, &[usize]) -> Vec<f64>,
+    /// Who exceeds the threshold, found faster than all scores.
+    pub judge: fn(&Window, Threshold) -> Judgement,
 }
 
 /// All methods, in the order of the papers.
@@ -146,13 +187,4 @@ fn plain_pairwise(n: usize, distance: impl Fn(usize, usize) -> f64) -> Vec<f64> 
         distances[rank(n)]
     };
     (0..n).map(score).collect()
-}
-
-/// For methods whose scores are cheap: compute them all, and say everything.
-fn exceeding_from_scores(scores: &[f64]) -> Vec<Score> {
-    scores.iter().map(|&score| if score.is_nan() { Score::Missing } else { Score::Exact(score) }).collect()
-}
-
-fn pick(scores: &[f64], wanted: &[usize]) -> Vec<f64> {
-    wanted.iter().map(|&component| scores[component]).collect()
 }

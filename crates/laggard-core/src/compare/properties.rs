@@ -23,7 +23,10 @@ fn windows(most: usize, size: usize) -> impl Strategy<Value = Window> {
 
 fn assert_close(fast: &[f64], plain: &[f64]) -> Result<(), TestCaseError> {
     for (fast, plain) in fast.iter().zip(plain) {
-        prop_assert!(fast.is_nan() && plain.is_nan() || (fast - plain).abs() < 1e-9, "{fast} against {plain}");
+        prop_assert!(
+            fast.is_nan() && plain.is_nan() || (fast - plain).abs() < 1e-9,
+            "{fast} against {plain}"
+        );
     }
     Ok(())
 }
@@ -35,7 +38,8 @@ fn check_decisions(method: &Method, window: &Window, plain: &[f64]) -> Result<()
     for quantile in [0, levels.len() / 2, levels.len().saturating_sub(2)] {
         let Some(&level) = levels.get(quantile) else { continue };
         let thresholds = vec![level + 1e-6; window.components()];
-        for (p, score) in (method.exceeding)(window, &thresholds).into_iter().enumerate() {
+        let judgement = (method.judge)(window, Threshold::Trained(&thresholds));
+        for (p, score) in judgement.scores.into_iter().enumerate() {
             let above = score.exact().is_some_and(|score| score > thresholds[p]);
             prop_assert_eq!(above, plain[p] > thresholds[p], "{}: component {} at {}", method.name, p, level);
             if let Some(exact) = score.exact() {
@@ -102,7 +106,8 @@ proptest! {
 #[test]
 fn two_thousand_peers_with_one_slow_decide_as_the_definition() {
     let size = 12;
-    let mut values: Vec<f64> = (0..2000 * size).map(|i| 5.0 + ((i * 2_654_435_761_usize) % 1000) as f64 / 500.0).collect();
+    let mut values: Vec<f64> =
+        (0..2000 * size).map(|i| 5.0 + ((i * 2_654_435_761_usize) % 1000) as f64 / 500.0).collect();
     values[777 * size..778 * size].fill(11.0);
     values[42 * size..43 * size].fill(f64::NAN);
     let window = Window::new(values, size);
@@ -129,6 +134,7 @@ fn too_few_peers_is_undecided() {
     for method in METHODS {
         let window = Window::new(values.clone(), 60);
         assert!((method.scores)(&window).iter().all(|score| score.is_nan()), "{}", method.name);
-        assert!((method.exceeding)(&window, &[1.0; 5]).iter().all(|score| *score == Score::Missing));
+        let judgement = (method.judge)(&window, Threshold::Trained(&[1.0; 5]));
+        assert!(judgement.scores.iter().all(|score| *score == Score::Missing));
     }
 }

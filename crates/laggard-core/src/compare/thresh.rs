@@ -2,7 +2,7 @@
 //!
 //! Kept because users compare against it. Misses whatever stays below the largest value seen in training.
 
-use super::{Cushion, Method, Params, Window, exceeding_from_scores, pick};
+use super::{Cushion, Judgement, Method, Params, Window};
 
 /// The method, with the paper's parameters.
 pub static THRESH: Method = Method {
@@ -15,8 +15,7 @@ pub static THRESH: Method = Method {
     untrained_k: 3,
     scores,
     plain,
-    exceeding: |window, _| exceeding_from_scores(&scores(window)),
-    scores_of: |window, wanted| pick(&scores(window), wanted),
+    judge: |window, threshold| Judgement::from_scores(&scores(window), threshold),
 };
 
 fn scores(window: &Window) -> Vec<f64> {

@@ -59,7 +59,8 @@ impl Window {
 
 /// Mean of the samples that are present; NaN without any.
 pub fn mean_of_present(samples: &[f64]) -> f64 {
-    let (sum, count) = samples.iter().filter(|value| !value.is_nan()).fold((0.0, 0.0), |(s, c), v| (s + v, c + 1.0));
+    let (sum, count) =
+        samples.iter().filter(|value| !value.is_nan()).fold((0.0, 0.0), |(s, c), v| (s + v, c + 1.0));
     sum / count
 }
 

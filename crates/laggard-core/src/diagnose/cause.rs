@@ -65,13 +65,27 @@ impl Cause {
     /// What it means, in an administrator's words.
     pub fn meaning(self) -> &'static str {
         match self {
-            Cause::DiskHog => "the disk does work that its peers do not: a process on the server reads or writes beside the file system",
-            Cause::DiskBusy => "requests take longer than on its peers at the same load: a failing disk, a scrub, or a neighbour on shared storage",
-            Cause::NetworkHog => "the server sends or receives more than its peers: traffic beside the file system's",
-            Cause::PacketLoss => "TCP backs off towards this server only: a bad cable, port, NIC or an overrun switch",
-            Cause::LostAttachment => "a LUN is no longer reached through its preferred server: misconfiguration or a bad state",
-            Cause::ServerDown => "all LUNs of the server have moved to their next servers: it is down or out of the file system",
-            Cause::ControllerFailed => "all LUNs of the controller have moved to other paths: it failed or was failed",
+            Cause::DiskHog => {
+                "the disk does work that its peers do not: a process on the server reads or writes beside the file system"
+            }
+            Cause::DiskBusy => {
+                "requests take longer than on its peers at the same load: a failing disk, a scrub, or a neighbour on shared storage"
+            }
+            Cause::NetworkHog => {
+                "the server sends or receives more than its peers: traffic beside the file system's"
+            }
+            Cause::PacketLoss => {
+                "TCP backs off towards this server only: a bad cable, port, NIC or an overrun switch"
+            }
+            Cause::LostAttachment => {
+                "a LUN is no longer reached through its preferred server: misconfiguration or a bad state"
+            }
+            Cause::ServerDown => {
+                "all LUNs of the server have moved to their next servers: it is down or out of the file system"
+            }
+            Cause::ControllerFailed => {
+                "all LUNs of the controller have moved to other paths: it failed or was failed"
+            }
             Cause::DrawerError => "many LUNs behind one controller jitter together: errors in a disk drawer",
             Cause::ComponentFault => "slow without a load that explains it: a fault of the part itself",
             Cause::SingleLunWorkload => "slow because it has a load that its peers do not have",
@@ -87,10 +101,16 @@ impl Cause {
             Cause::DiskBusy => format!("ssh {part} 'iostat -x 5 3; dmesg -T | tail -50'"),
             Cause::NetworkHog => format!("ssh {part} 'sar -n DEV 5 3; ss -tinp state established'"),
             Cause::PacketLoss => format!("ssh {part} 'nstat -az TcpRetransSegs; ip -s -s link'"),
-            Cause::LostAttachment | Cause::ServerDown => format!("ssh {part} 'uptime; multipath -ll; dmesg -T | tail -50'"),
+            Cause::LostAttachment | Cause::ServerDown => {
+                format!("ssh {part} 'uptime; multipath -ll; dmesg -T | tail -50'")
+            }
             Cause::ControllerFailed | Cause::DrawerError => format!("the event log of {part}"),
-            Cause::ComponentFault => format!("smartctl -x, multipath -ll and the controller's event log for {part}"),
-            Cause::SingleLunWorkload => format!("the jobs with files on {part} (lfs find --ost, or the job statistics)"),
+            Cause::ComponentFault => {
+                format!("smartctl -x, multipath -ll and the controller's event log for {part}")
+            }
+            Cause::SingleLunWorkload => {
+                format!("the jobs with files on {part} (lfs find --ost, or the job statistics)")
+            }
             Cause::Silent => format!("ssh {part} uptime"),
             Cause::Unknown => format!("laggard diagnose --explain {part}"),
         }
@@ -129,7 +149,8 @@ pub fn ranked(kind: Kind, episode: &Episode) -> Cause {
         matching.map(|(_, evidence)| evidence).max_by(|a, b| a.severity().total_cmp(&b.severity()))
     };
     let latency = of(Role::StorageLatency, Relation::High);
-    let volume = of(Role::StorageVolume, Relation::High).or_else(|| latency.and(of(Role::Load, Relation::High)));
+    let volume =
+        of(Role::StorageVolume, Relation::High).or_else(|| latency.and(of(Role::Load, Relation::High)));
     let traffic = of(Role::NetworkVolume, Relation::High);
     let congestion = of(Role::Congestion, Relation::Low);
     let severity = |evidence: Option<&Evidence>| evidence.map_or(0.0, Evidence::severity);
@@ -150,7 +171,9 @@ pub fn ranked(kind: Kind, episode: &Episode) -> Cause {
     match (traffic, congestion) {
         (Some(_), _) => Cause::NetworkHog,
         (None, Some(_)) => Cause::PacketLoss,
-        (None, None) => checklist(|metric| episode.evidence.get(&metric).is_some_and(|e| e.relation() != Relation::Alike)),
+        (None, None) => {
+            checklist(|metric| episode.evidence.get(&metric).is_some_and(|e| e.relation() != Relation::Alike))
+        }
     }
 }
 

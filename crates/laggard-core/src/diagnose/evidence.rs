@@ -136,7 +136,10 @@ impl Episode {
         let is_new = self.evidence.is_empty();
         self.first_s = if is_new { onset_s } else { self.first_s.min(onset_s) };
         self.last_s = if is_new { seen.to_s } else { self.last_s.max(seen.to_s) };
-        self.evidence.entry(metric).and_modify(|known| known.add(seen)).or_insert_with(|| Evidence::new(method, seen));
+        self.evidence
+            .entry(metric)
+            .and_modify(|known| known.add(seen))
+            .or_insert_with(|| Evidence::new(method, seen));
     }
 
     /// Adds another episode of the same component.
@@ -149,7 +152,10 @@ impl Episode {
         self.last_s = self.last_s.max(other.last_s);
         self.persistence = self.persistence.max(other.persistence);
         for (metric, more) in &other.evidence {
-            self.evidence.entry(*metric).and_modify(|known| known.merge(more)).or_insert_with(|| more.clone());
+            self.evidence
+                .entry(*metric)
+                .and_modify(|known| known.merge(more))
+                .or_insert_with(|| more.clone());
         }
     }
 

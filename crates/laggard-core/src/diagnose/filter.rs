@@ -37,7 +37,8 @@ mod tests {
     #[test]
     fn three_of_five() {
         let mut filter = Filter::default();
-        let fired: Vec<bool> = [true, false, true, false, true, false, false, true, true].map(|e| filter.push(3, e)).into();
+        let fired: Vec<bool> =
+            [true, false, true, false, true, false, false, true, true].map(|e| filter.push(3, e)).into();
         assert_eq!(fired, [false, false, false, false, true, false, false, false, true]);
         assert_eq!(filter.oldest(), 4);
     }

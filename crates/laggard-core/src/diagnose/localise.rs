@@ -37,8 +37,15 @@ pub fn incidents(roster: &Roster, suspects: Vec<(usize, Episode)>) -> Vec<Incide
     incidents
 }
 
-fn incident(component: String, kind: Kind, cause: Cause, explained: &[usize], open: &mut BTreeMap<usize, Episode>) -> Incident {
-    let mut parts: Vec<(usize, Episode)> = explained.iter().filter_map(|id| Some((*id, open.remove(id)?))).collect();
+fn incident(
+    component: String,
+    kind: Kind,
+    cause: Cause,
+    explained: &[usize],
+    open: &mut BTreeMap<usize, Episode>,
+) -> Incident {
+    let mut parts: Vec<(usize, Episode)> =
+        explained.iter().filter_map(|id| Some((*id, open.remove(id)?))).collect();
     parts.sort_by(|a, b| b.1.impact().total_cmp(&a.1.impact()));
     let over = |value: fn(&Episode) -> f64| parts.iter().map(move |(_, episode)| value(episode));
     Incident {
@@ -55,25 +62,32 @@ fn incident(component: String, kind: Kind, cause: Cause, explained: &[usize], op
     }
 }
 
+fn gone(episode: &Episode) -> bool {
+    episode.is_mostly(Relation::Silent) || episode.is_mostly(Relation::Idle)
+}
+
 /// LUNs that lost an attachment: which attachment, and all components that show it.
-fn lost_luns(roster: &Roster, open: &BTreeMap<usize, Episode>) -> BTreeMap<String, (Option<usize>, Vec<usize>)> {
+fn lost_luns(
+    roster: &Roster,
+    open: &BTreeMap<usize, Episode>,
+) -> BTreeMap<String, (Option<usize>, Vec<usize>)> {
     let mut by_lun: BTreeMap<&String, Vec<(u32, usize)>> = BTreeMap::new();
     for (id, component) in roster.components.iter().enumerate() {
         if let Some((lun, priority)) = &component.attachment {
             by_lun.entry(lun).or_default().push((*priority, id));
         }
     }
-    let gone = |id: usize| {
-        open.get(&id).is_some_and(|episode| episode.is_mostly(Relation::Silent) || episode.is_mostly(Relation::Idle))
-    };
+    let is_gone = |id: usize| open.get(&id).is_some_and(gone);
     let loaded = |id: usize| open.get(&id).is_some_and(|episode| episode.is_mostly(Relation::High));
     let mut lost = BTreeMap::new();
     for (lun, mut attachments) in by_lun {
         attachments.sort_unstable();
         // The one that takes the load; all before it must be gone or have never been recorded.
-        let Some(taker) = attachments.iter().position(|&(priority, id)| priority > 1 && loaded(id)) else { continue };
+        let Some(taker) = attachments.iter().position(|&(priority, id)| priority > 1 && loaded(id)) else {
+            continue;
+        };
         let before = &attachments[..taker];
-        if before.iter().any(|&(_, id)| !gone(id)) {
+        if before.iter().any(|&(_, id)| !is_gone(id)) {
             continue;
         }
         let shown = before.iter().map(|&(_, id)| id).chain([attachments[taker].1]);
@@ -86,10 +100,17 @@ fn lost_attachments(roster: &Roster, open: &mut BTreeMap<usize, Episode>) -> Vec
     let mut lost = lost_luns(roster, open);
     let mut incidents = Vec::new();
     // Parts that all of whose preferred attachments are lost; the one that explains most first.
-    while let Some(((kind, name), luns)) = down_part(roster, &lost) {
-        let cause = if kind == Kind::Server { Cause::ServerDown } else { Cause::ControllerFailed };
-        let explained: Vec<usize> = luns.iter().filter_map(|lun| lost.remove(lun)).flat_map(|(_, shown)| shown).collect();
-        incidents.push(incident(name, kind, cause, &explained, open));
+    while let Some((part, luns)) = down_part(roster, &lost) {
+        let cause = if part.0 == Kind::Server { Cause::ServerDown } else { Cause::ControllerFailed };
+        let mut explained: Vec<usize> =
+            luns.iter().filter_map(|lun| lost.remove(lun)).flat_map(|(_, shown)| shown).collect();
+        // What else went quiet with it: attachments that it held as a second choice.
+        explained.extend(
+            open.iter()
+                .filter(|(id, episode)| roster.components[**id].parts.contains(&part) && gone(episode))
+                .map(|(id, _)| *id),
+        );
+        incidents.push(incident(part.1, part.0, cause, &explained, open));
     }
     // Otherwise misconfiguration or a bad state, gathered by the server that lost them.
     let mut by_server: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -112,16 +133,21 @@ fn lost_attachments(roster: &Roster, open: &mut BTreeMap<usize, Episode>) -> Vec
 type Part = (Kind, String);
 
 /// A server or controller that has lost (nearly) all LUNs it should serve first.
-fn down_part(roster: &Roster, lost: &BTreeMap<String, (Option<usize>, Vec<usize>)>) -> Option<(Part, Vec<String>)> {
+fn down_part(
+    roster: &Roster,
+    lost: &BTreeMap<String, (Option<usize>, Vec<usize>)>,
+) -> Option<(Part, Vec<String>)> {
     let mut served: BTreeMap<&Part, BTreeSet<&String>> = BTreeMap::new();
     for component in &roster.components {
         let Some((lun, 1)) = &component.attachment else { continue };
-        for part in component.parts.iter().filter(|(kind, _)| matches!(kind, Kind::Server | Kind::Controller)) {
+        for part in component.parts.iter().filter(|(kind, _)| matches!(kind, Kind::Server | Kind::Controller))
+        {
             served.entry(part).or_default().insert(lun);
         }
     }
     let candidates = served.into_iter().filter_map(|(part, luns)| {
-        let gone: Vec<String> = luns.iter().filter(|lun| lost.contains_key(**lun)).map(|lun| (*lun).clone()).collect();
+        let gone: Vec<String> =
+            luns.iter().filter(|lun| lost.contains_key(**lun)).map(|lun| (*lun).clone()).collect();
         (gone.len() >= 2 && gone.len() as f64 >= ALL * luns.len() as f64).then(|| (part.clone(), gone))
     });
     // A controller with one server behind it: the server is the smaller claim.
@@ -151,7 +177,8 @@ fn densest_part(roster: &Roster, open: &BTreeMap<usize, Episode>) -> Option<(Par
         let several = explained.len() >= 3 || explained.len() == 2 && members.len() == 2;
         // With nothing outside to compare with, the whole group would be accused: that is no peer comparison.
         let comparable = members.len() < in_groups.len();
-        (several && comparable && inside >= DENSE && inside >= DENSER * outside).then(|| (part.clone(), explained, inside))
+        (several && comparable && inside >= DENSE && inside >= DENSER * outside)
+            .then(|| (part.clone(), explained, inside))
     };
     let best = behind.into_iter().filter_map(candidate).max_by(|a, b| {
         let (by_count, by_density) = (a.1.len().cmp(&b.1.len()), a.2.total_cmp(&b.2));
@@ -166,7 +193,10 @@ fn shared_cause(roster: &Roster, part: &Part, explained: &[usize], open: &BTreeM
     for id in explained {
         *votes.entry(cause::ranked(roster.components[*id].kind, &open[id])).or_default() += 1;
     }
-    let jittery = explained.iter().filter(|id| open[id].evidence.values().any(super::evidence::Evidence::jitters)).count();
+    let jittery = explained
+        .iter()
+        .filter(|id| open[id].evidence.values().any(super::evidence::Evidence::jitters))
+        .count();
     let most = votes.into_iter().max_by_key(|(_, count)| *count).map_or(Cause::Unknown, |(cause, _)| cause);
     match (part.0, most) {
         (Kind::Controller | Kind::Drawer, _) if 2 * jittery > explained.len() => Cause::DrawerError,

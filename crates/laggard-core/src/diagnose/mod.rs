@@ -17,5 +17,5 @@ pub mod untrained;
 
 pub use cause::Cause;
 pub use incident::{Diagnosis, Incident, Verdict};
-pub use operator::{Config, Diagnoser, Event, Sample};
+pub use operator::{Config, Diagnoser, Event, JudgedWindow, Sample};
 pub use train::{Thresholds, Trainer};

@@ -42,30 +42,34 @@ pub struct Config {
     pub resolved: Vec<(usize, i64)>,
 }
 
+/// A judged window of one group in one metric. Vectors run over `components`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedWindow {
+    /// Index of the group.
+    pub group: usize,
+    /// The metric.
+    pub metric: Metric,
+    /// Name of the method.
+    pub method: &'static str,
+    /// Start, in seconds since 1970.
+    pub from_s: i64,
+    /// End, in seconds since 1970.
+    pub to_s: i64,
+    /// Roster indices, ascending.
+    pub components: Vec<usize>,
+    /// Their scores.
+    pub scores: Vec<Score>,
+    /// Their thresholds.
+    pub thresholds: Vec<f64>,
+    /// Anomalous now.
+    pub anomalous: Vec<bool>,
+}
+
 /// What the operator reports as it goes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A window was judged.
-    Window {
-        /// Index of the group.
-        group: usize,
-        /// The metric.
-        metric: Metric,
-        /// Name of the method.
-        method: &'static str,
-        /// Start, in seconds since 1970.
-        from_s: i64,
-        /// End, in seconds since 1970.
-        to_s: i64,
-        /// Roster indices.
-        components: Vec<usize>,
-        /// Their scores.
-        scores: Vec<Score>,
-        /// Their thresholds.
-        thresholds: Vec<f64>,
-        /// Anomalous now.
-        anomalous: Vec<bool>,
-    },
+    Window(JudgedWindow),
     /// The accumulators moved: who is above zero, most persistent first.
     Persistence {
         /// Seconds since 1970.
@@ -175,18 +179,19 @@ impl Diagnoser {
             self.late += 1;
             return;
         }
-        let Some(track) = self.track(self.roster.components[sample.component].group, sample.metric) else { return };
+        let Some(track) = self.track(self.roster.components[sample.component].group, sample.metric) else {
+            return;
+        };
         if slot > self.newest {
             self.newest = slot;
             self.close_below(slot - self.config.lateness_slots);
         }
+        let position = self.position[sample.component];
         let width = self.roster.groups[self.tracks[track].group].members.len();
         let open = self.open_slot(slot);
         if open.rows.len() <= track {
             open.rows.resize(track + 1, None);
         }
-        let position = self.position[sample.component];
-        let open = self.open_slot(slot);
         open.rows[track].get_or_insert_with(|| vec![f64::NAN; width])[position] = sample.value;
     }
 
@@ -234,16 +239,17 @@ impl Diagnoser {
         while self.open.front().is_some_and(|open| open.slot < bound) {
             let Some(open) = self.open.pop_front() else { break };
             self.resolve_until(open.slot);
-            self.close(open);
+            self.close(&open);
         }
         self.closed_below = self.closed_below.max(bound);
     }
 
-    fn close(&mut self, open: OpenSlot) {
+    fn close(&mut self, open: &OpenSlot) {
         let slot = (open.slot - self.origin.unwrap_or(open.slot)) as u64;
         self.follow(slot, &open.rows);
         // cwnd first: its verdicts of this second belong to the window that ends with it.
-        let mut order: Vec<usize> = (0..open.rows.len()).filter(|&track| open.rows[track].is_some()).collect();
+        let mut order: Vec<usize> =
+            (0..open.rows.len()).filter(|&track| open.rows[track].is_some()).collect();
         order.sort_by_key(|&track| self.tracks[track].method.name != CWND.name);
         for track in order {
             let Some(row) = &open.rows[track] else { continue };
@@ -255,8 +261,10 @@ impl Diagnoser {
 
     fn follow(&mut self, slot: u64, rows: &[Option<Vec<f64>>]) {
         for group in 0..self.groups.len() {
-            let of_group: Vec<&Vec<f64>> =
-                (0..rows.len()).filter(|&track| self.tracks[track].group == group).filter_map(|track| rows[track].as_ref()).collect();
+            let of_group: Vec<&Vec<f64>> = (0..rows.len())
+                .filter(|&track| self.tracks[track].group == group)
+                .filter_map(|track| rows[track].as_ref())
+                .collect();
             if of_group.is_empty() {
                 continue;
             }
@@ -273,10 +281,17 @@ impl Diagnoser {
     fn gap(&self, group: usize, (member, from, to): (Option<usize>, u64, u64)) -> Gap {
         let known = &self.roster.groups[group];
         let (component, reason) = match member {
-            Some(member) => (&self.roster.components[known.members[member]].name, "no samples while its peers have some"),
+            Some(member) => {
+                (&self.roster.components[known.members[member]].name, "no samples while its peers have some")
+            }
             None => (&known.name, "nobody in the group was recorded"),
         };
-        Gap { component: component.clone(), from_s: self.seconds(from), to_s: self.seconds(to), reason: reason.into() }
+        Gap {
+            component: component.clone(),
+            from_s: self.seconds(from),
+            to_s: self.seconds(to),
+            reason: reason.into(),
+        }
     }
 
     fn seconds(&self, slot: u64) -> i64 {
@@ -285,14 +300,20 @@ impl Diagnoser {
 
     /// Takes a judged window into the states of its components, and reports it.
     fn accept(&mut self, track: usize, judged: Judged) {
-        let (group, metric, method) = (self.tracks[track].group, self.tracks[track].metric, self.tracks[track].method);
+        let (group, metric, method) =
+            (self.tracks[track].group, self.tracks[track].metric, self.tracks[track].method);
         let components: Vec<usize> =
             judged.members.iter().map(|&member| self.roster.groups[group].members[member]).collect();
         if judged.decided {
             let indicts = self.indicts(group, metric);
             for &(position, seen) in &judged.seen {
-                let seen = Observation { from_s: self.seconds(judged.from), to_s: self.seconds(judged.to), ..seen };
-                let onset = judged.onsets.iter().find(|(known, _)| *known == position).map_or(judged.from, |(_, slot)| *slot);
+                let seen =
+                    Observation { from_s: self.seconds(judged.from), to_s: self.seconds(judged.to), ..seen };
+                let onset = judged
+                    .onsets
+                    .iter()
+                    .find(|(known, _)| *known == position)
+                    .map_or(judged.from, |(_, slot)| *slot);
                 let onset_s = self.seconds(onset);
                 let state = &mut self.states[components[position]];
                 let episode = if indicts { state.episode.get_or_insert_default() } else { &mut state.aside };
@@ -301,7 +322,7 @@ impl Diagnoser {
             let tick = self.tick_of(judged.to - 1);
             self.join_tick(group, tick, &judged, indicts);
         }
-        self.events.push(Event::Window {
+        self.events.push(Event::Window(JudgedWindow {
             group,
             metric,
             method: method.name,
@@ -311,16 +332,21 @@ impl Diagnoser {
             scores: judged.scores,
             thresholds: judged.thresholds,
             anomalous: judged.anomalous,
-        });
+        }));
     }
 
     /// Trained, every metric indicts (FAST'10). Untrained, a disk that merely has more to do than its peers is no
     /// problem; a server that has, is: its file system spreads the load evenly.
     fn indicts(&self, group: usize, metric: Metric) -> bool {
-        let kind = self.roster.groups[group].members.first().map_or(Kind::Device, |&member| self.roster.components[member].kind);
+        let kind = self.roster.groups[group]
+            .members
+            .first()
+            .map_or(Kind::Device, |&member| self.roster.components[member].kind);
         match metric.properties().role {
             Role::Load | Role::Context => false,
-            Role::StorageVolume => self.config.thresholds.is_some() || matches!(kind, Kind::Server | Kind::Attachment),
+            Role::StorageVolume => {
+                self.config.thresholds.is_some() || matches!(kind, Kind::Server | Kind::Attachment)
+            }
             Role::StorageLatency | Role::NetworkVolume | Role::Congestion => true,
         }
     }
@@ -339,7 +365,8 @@ impl Diagnoser {
             _ => {}
         }
         let members = self.roster.groups[group].members.len();
-        let (_, states) = self.groups[group].tick.get_or_insert_with(|| (tick, vec![State::Undecided; members]));
+        let (_, states) =
+            self.groups[group].tick.get_or_insert_with(|| (tick, vec![State::Undecided; members]));
         for (position, &member) in judged.members.iter().enumerate() {
             let state = if judged.anomalous[position] && indicts { State::Anomalous } else { State::Quiet };
             states[member] = states[member].max(state);
@@ -385,7 +412,8 @@ impl Diagnoser {
 
     /// The operator's "resolved": the accumulator is zero, and what was seen so far is history.
     pub fn resolve(&mut self, component: usize) {
-        self.states[component] = ComponentState { decided: self.states[component].decided, ..ComponentState::default() };
+        self.states[component] =
+            ComponentState { decided: self.states[component].decided, ..ComponentState::default() };
         let group = self.roster.components[component].group;
         for track in self.tracks.iter_mut().filter(|track| track.group == group) {
             track.resolve(self.position[component]);
@@ -397,22 +425,30 @@ impl Diagnoser {
 
     /// The diagnosis as of now.
     pub fn diagnosis(&self) -> Diagnosis {
-        let suspects: Vec<(usize, Episode)> =
-            (0..self.states.len()).filter_map(|component| Some((component, self.trouble(component)?))).collect();
+        let suspects: Vec<(usize, Episode)> = (0..self.states.len())
+            .filter_map(|component| Some((component, self.trouble(component)?)))
+            .collect();
         let incidents = localise::incidents(&self.roster, suspects);
-        let is_suspect = |component: usize| incidents.iter().any(|incident| incident.explains.contains(&component));
+        let is_suspect =
+            |component: usize| incidents.iter().any(|incident| incident.explains.contains(&component));
         let mut gaps = self.gaps.clone();
         for (index, group) in self.groups.iter().enumerate() {
             gaps.extend(group.follower.open().into_iter().map(|hole| self.gap(index, hole)));
         }
         let from_s = self.seconds(0);
-        let to_s = self.newest.max(self.origin.unwrap_or(0)).saturating_add(1).saturating_mul(i64::from(self.config.interval_s));
+        let to_s = self
+            .newest
+            .max(self.origin.unwrap_or(0))
+            .saturating_add(1)
+            .saturating_mul(i64::from(self.config.interval_s));
         for name in &self.roster.never_recorded {
             let reason = "named by the topology, never recorded".into();
             gaps.push(Gap { component: name.clone(), from_s, to_s, reason });
         }
-        let undecided_groups: Vec<Option<String>> = (0..self.groups.len()).map(|group| self.undecided(group)).collect();
-        let components = (0..self.states.len()).map(|component| self.verdict(component, is_suspect(component), &undecided_groups));
+        let undecided_groups: Vec<Option<String>> =
+            (0..self.groups.len()).map(|group| self.undecided(group)).collect();
+        let components = (0..self.states.len())
+            .map(|component| self.verdict(component, is_suspect(component), &undecided_groups));
         Diagnosis {
             from_s,
             to_s,
@@ -453,12 +489,21 @@ impl Diagnoser {
         let members = self.roster.groups[group].members.len();
         let params = self.config.method.params;
         if members < crate::compare::FEWEST_PEERS {
-            return Some(format!("{members} member{}, a comparison needs at least 3", if members == 1 { "" } else { "s" }));
+            return Some(format!(
+                "{members} member{}, a comparison needs at least 3",
+                if members == 1 { "" } else { "s" }
+            ));
         }
         let needed = (params.size + (params.k - 1) * params.shift) as u64 * u64::from(self.config.interval_s);
         match self.groups[group].ticks {
-            0 => Some(format!("no window with data of three members; `{}` needs {needed} s of recording", self.config.method.name)),
-            ticks if ticks < params.k as u64 => Some(format!("only {ticks} windows; `{}` needs {needed} s of recording", self.config.method.name)),
+            0 => Some(format!(
+                "no window with data of three members; `{}` needs {needed} s of recording",
+                self.config.method.name
+            )),
+            ticks if ticks < params.k as u64 => Some(format!(
+                "only {ticks} windows; `{}` needs {needed} s of recording",
+                self.config.method.name
+            )),
             _ => None,
         }
     }

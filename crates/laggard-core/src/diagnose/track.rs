@@ -4,7 +4,7 @@ use super::evidence::Observation;
 use super::filter::Filter;
 use super::train::Trained;
 use super::untrained::{self, Levels, Relation};
-use crate::compare::{Method, Params, Score, Window, Windower};
+use crate::compare::{Method, Params, Score, Threshold, Window, Windower};
 use crate::model::{Kind, Metric, Roster};
 use std::collections::VecDeque;
 
@@ -60,7 +60,14 @@ pub struct Judged {
 
 impl Track {
     /// A track for one group and metric; `trained` where there are thresholds.
-    pub fn new(roster: &Roster, group: usize, metric: Metric, method: &'static Method, interval_s: u32, trained: Option<&Trained>) -> Track {
+    pub fn new(
+        roster: &Roster,
+        group: usize,
+        metric: Metric,
+        method: &'static Method,
+        interval_s: u32,
+        trained: Option<&Trained>,
+    ) -> Track {
         let members = &roster.groups[group].members;
         let mut params = method.params.on_grid(interval_s, method);
         if trained.is_none() {
@@ -148,7 +155,8 @@ impl Track {
         let mut levels = None;
         let mut usual_unsteadiness = None;
         for position in 0..judged.members.len() {
-            let silent_matters = self.trained.is_none() && window.of(position).iter().all(|value| value.is_nan());
+            let silent_matters =
+                self.trained.is_none() && window.of(position).iter().all(|value| value.is_nan());
             let mut exceeded = exceeds(position) || silent_matters;
             let mut observation = None;
             if exceeded {
@@ -182,21 +190,19 @@ impl Track {
     }
 
     fn score(&self, judged: &mut Judged, window: &Window) {
-        if let Some(trained) = &self.trained {
-            judged.thresholds = judged.members.iter().map(|&member| trained[member]).collect();
-            judged.scores = (self.method.exceeding)(window, &judged.thresholds);
-            return;
-        }
+        let trained: Option<Vec<f64>> = self
+            .trained
+            .as_ref()
+            .map(|trained| judged.members.iter().map(|&member| trained[member]).collect());
         let sample = untrained::sample(window.components());
-        let scores = (self.method.scores_of)(window, &sample);
-        let threshold = untrained::threshold(self.method, &scores);
-        judged.thresholds = vec![threshold; window.components()];
-        judged.scores = if sample.len() == window.components() {
-            let known = |score: f64| if score.is_nan() { Score::Missing } else { Score::Exact(score) };
-            scores.into_iter().map(known).collect()
-        } else {
-            (self.method.exceeding)(window, &judged.thresholds)
+        let rule = |scores: &[f64]| untrained::threshold(self.method, scores);
+        let threshold = match &trained {
+            Some(thresholds) => Threshold::Trained(thresholds),
+            None => Threshold::FromPeers { sample: &sample, rule: &rule },
         };
+        let judgement = (self.method.judge)(window, threshold);
+        judged.scores = judgement.scores;
+        judged.thresholds = judgement.thresholds;
     }
 
     /// Untrained, only a difference that an administrator would call trouble counts.
@@ -215,7 +221,11 @@ impl Track {
         let back = (filter.oldest() as usize).min(self.decided.len() - 1);
         let index = self.decided[self.decided.len() - 1 - back];
         let start = index * self.params.shift as u64;
-        if Some(index) == self.first_decided { start } else { start + (self.params.size - self.params.shift) as u64 }
+        if Some(index) == self.first_decided {
+            start
+        } else {
+            start + (self.params.size - self.params.shift) as u64
+        }
     }
 }
 

@@ -20,7 +20,11 @@ pub struct Trainer {
 impl Trainer {
     /// For a group of `components`.
     pub fn new(method: &'static Method, components: usize) -> Trainer {
-        Trainer { method, recent: vec![VecDeque::new(); components], largest: vec![f64::NEG_INFINITY; components] }
+        Trainer {
+            method,
+            recent: vec![VecDeque::new(); components],
+            largest: vec![f64::NEG_INFINITY; components],
+        }
     }
 
     /// Takes the scores of the next window; NaN is no score.
@@ -50,7 +54,9 @@ impl Trainer {
                 let group = self.largest.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 self.largest.iter().map(|_| known(group)).collect()
             }
-            cushion => self.largest.iter().map(|&largest| known(largest).map(|l| cushion.threshold(l))).collect(),
+            cushion => {
+                self.largest.iter().map(|&largest| known(largest).map(|l| cushion.threshold(l))).collect()
+            }
         }
     }
 }
@@ -113,7 +119,9 @@ impl Thresholds {
 
     /// The entry for a method and metric.
     pub fn find(&self, method: &Method, metric: Metric) -> Option<&Trained> {
-        self.thresholds.iter().find(|entry| entry.method == method.name && Metric::parse(&entry.metric) == Some(metric))
+        self.thresholds
+            .iter()
+            .find(|entry| entry.method == method.name && Metric::parse(&entry.metric) == Some(metric))
     }
 }
 
@@ -139,7 +147,10 @@ mod tests {
     fn kl_rounds_up_to_a_tenth_and_doubles() {
         let mut trainer = Trainer::new(&KL, 1);
         [0.31, 0.9, 0.05, 0.34, 0.2].iter().for_each(|score| trainer.push(&[*score]));
-        assert!((trainer.thresholds()[0].unwrap() - 0.8).abs() < 1e-12, "third largest is 0.31, rounded to 0.4");
+        assert!(
+            (trainer.thresholds()[0].unwrap() - 0.8).abs() < 1e-12,
+            "third largest is 0.31, rounded to 0.4"
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::model::Metric;
 use crate::model::metric::Role;
 
 /// Peers whose scores make the threshold; more would cost time and change nothing.
-pub const SAMPLED_PEERS: usize = 256;
+pub const SAMPLED_PEERS: usize = 64;
 
 /// Robust standard deviations between a component's level and its peers' that are not chance.
 const SPREADS: f64 = 4.0;
@@ -40,7 +40,11 @@ pub enum Relation {
 pub fn threshold(method: &Method, scores: &[f64]) -> f64 {
     let mut known: Vec<f64> = scores.iter().copied().filter(|score| !score.is_nan()).collect();
     let middle = median(&mut known);
-    if middle.is_nan() { f64::INFINITY } else { (middle * method.untrained_factor).max(method.least_threshold) }
+    if middle.is_nan() {
+        f64::INFINITY
+    } else {
+        (middle * method.untrained_factor).max(method.least_threshold)
+    }
 }
 
 /// An even sample of a group's members.
@@ -64,7 +68,9 @@ pub struct Levels {
 impl Levels {
     /// Levels of all components of a window.
     pub fn new(metric: Metric, window: &Window) -> Levels {
-        let share = |samples: &[f64]| samples.iter().filter(|value| !value.is_nan()).count() as f64 / samples.len() as f64;
+        let share = |samples: &[f64]| {
+            samples.iter().filter(|value| !value.is_nan()).count() as f64 / samples.len() as f64
+        };
         let levels = window.levels();
         let present: Vec<f64> = window.each().map(share).collect();
         let mut known: Vec<f64> = levels.iter().copied().filter(|level| !level.is_nan()).collect();
@@ -97,7 +103,8 @@ impl Levels {
             // The method itself is one-sided and works on logarithms, where a spread means something.
             return if difference < 0.0 { Relation::Low } else { Relation::Alike };
         }
-        let stands_out = difference.abs() >= SPREADS * self.spread && difference.abs() > properties.negligible;
+        let stands_out =
+            difference.abs() >= SPREADS * self.spread && difference.abs() > properties.negligible;
         if !stands_out {
             return Relation::Alike;
         }

@@ -142,7 +142,13 @@ struct Place {
 impl Place {
     fn without_topology(item: &Observed, unlisted: bool) -> Place {
         let kind = if item.has_network { Kind::Server } else { Kind::Device };
-        let default = || if unlisted { format!("{}s not in the topology", kind.name()) } else { format!("{}s", kind.name()) };
+        let default = || {
+            if unlisted {
+                format!("{}s not in the topology", kind.name())
+            } else {
+                format!("{}s", kind.name())
+            }
+        };
         Place {
             canonical: item.name.clone(),
             kind,
@@ -171,7 +177,8 @@ impl<'a> Places<'a> {
 
     fn place(&self, item: &Observed) -> Option<Place> {
         let name = self.canonical(&item.name)?;
-        let given = self.topology.given_groups.get(name).or_else(|| self.topology.given_groups.get(&item.name));
+        let given =
+            self.topology.given_groups.get(name).or_else(|| self.topology.given_groups.get(&item.name));
         let mut place = self.derive(name, item)?;
         if let Some(group) = given.or(item.group.as_ref()) {
             place.group.clone_from(group);
@@ -195,19 +202,24 @@ impl<'a> Places<'a> {
         let topology = self.topology;
         if let Some(attachment) = topology.attachments.get(name) {
             let lun = topology.luns.get(&attachment.lun);
-            let mut parts = vec![(Kind::Server, attachment.server.clone()), (Kind::Lun, attachment.lun.clone())];
+            let mut parts =
+                vec![(Kind::Server, attachment.server.clone()), (Kind::Lun, attachment.lun.clone())];
             parts.extend(lun.into_iter().flat_map(lun_parts));
             let generation = lun.and_then(|lun| lun.generation.as_deref());
             return Some(Place {
                 canonical: name.into(),
                 kind: Kind::Attachment,
-                group: group_name("attachments", &[generation, Some(&format!("priority {}", attachment.priority))]),
+                group: group_name(
+                    "attachments",
+                    &[generation, Some(&format!("priority {}", attachment.priority))],
+                ),
                 parts,
                 attachment: Some((attachment.lun.clone(), attachment.priority)),
             });
         }
         if let Some(lun) = topology.luns.get(name) {
-            let primary = topology.attachments.values().find(|known| known.lun == name && known.priority == 1);
+            let primary =
+                topology.attachments.values().find(|known| known.lun == name && known.priority == 1);
             let mut parts: Vec<_> = lun_parts(lun).collect();
             parts.extend(primary.map(|attachment| (Kind::Server, attachment.server.clone())));
             return Some(Place {
@@ -219,8 +231,15 @@ impl<'a> Places<'a> {
             });
         }
         if let Some(server) = topology.servers.get(name) {
-            let group = group_name(&server.role, &[server.filesystem.as_deref(), server.generation.as_deref()]);
-            return Some(Place { canonical: name.into(), kind: Kind::Server, group, parts: Vec::new(), attachment: None });
+            let group =
+                group_name(&server.role, &[server.filesystem.as_deref(), server.generation.as_deref()]);
+            return Some(Place {
+                canonical: name.into(),
+                kind: Kind::Server,
+                group,
+                parts: Vec::new(),
+                attachment: None,
+            });
         }
         topology.given_groups.get(name).map(|_| Place::without_topology(item, false))
     }
@@ -234,9 +253,11 @@ impl<'a> Places<'a> {
         };
         let mut never = missing(self.topology.servers.keys().collect());
         never.extend(missing(self.topology.luns.keys().collect()));
-        let priorities: BTreeSet<u32> = self.topology.attachments.values().map(|known| known.priority).collect();
+        let priorities: BTreeSet<u32> =
+            self.topology.attachments.values().map(|known| known.priority).collect();
         for priority in priorities {
-            let of_priority = self.topology.attachments.iter().filter(|(_, known)| known.priority == priority);
+            let of_priority =
+                self.topology.attachments.iter().filter(|(_, known)| known.priority == priority);
             never.extend(missing(of_priority.map(|(name, _)| name).collect()));
         }
         never
@@ -270,7 +291,10 @@ mod tests {
         .unwrap();
         let roster = Roster::new(&observed(&["6.00.1", "6.01.1", "6.00.2", "stranger"]), Some(&topology));
         let names: Vec<_> = roster.groups.iter().map(|group| group.name.as_str()).collect();
-        assert_eq!(names, ["attachments (old, priority 1)", "attachments (old, priority 2)", "devices not in the topology"]);
+        assert_eq!(
+            names,
+            ["attachments (old, priority 1)", "attachments (old, priority 2)", "devices not in the topology"]
+        );
         assert_eq!(roster.not_in_topology, ["stranger"]);
         assert_eq!(roster.never_recorded, ["ddn6.01.fs2"]);
         let first = &roster.components[roster.find("6.00.1").unwrap()];

@@ -136,7 +136,11 @@ pub fn fold<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     for ((before, after, width), values) in families {
         let ranges = ranges(&values, width);
         let lonely = values.len() == 1;
-        parts.push(if lonely { format!("{before}{ranges}{after}") } else { format!("{before}[{ranges}]{after}") });
+        parts.push(if lonely {
+            format!("{before}{ranges}{after}")
+        } else {
+            format!("{before}[{ranges}]{after}")
+        });
     }
     parts.join(",")
 }
@@ -158,9 +162,9 @@ fn adopt_unpadded(families: &mut BTreeMap<(String, String, usize), BTreeSet<u64>
 
 fn last_number(name: &str) -> Option<(&str, &str, &str, u64)> {
     let end = name.rfind(|character: char| character.is_ascii_digit())? + 1;
-    let start = name[..end].rfind(|character: char| !character.is_ascii_digit()).map_or(0, |at| {
-        at + name[at..].chars().next().map_or(1, char::len_utf8)
-    });
+    let start = name[..end]
+        .rfind(|character: char| !character.is_ascii_digit())
+        .map_or(0, |at| at + name[at..].chars().next().map_or(1, char::len_utf8));
     let value = name[start..end].parse().ok()?;
     Some((&name[..start], &name[start..end], &name[end..], value))
 }
@@ -195,7 +199,13 @@ mod tests {
 
     #[test]
     fn bad_ranges_are_named() {
-        for (text, part) in [("a[1-", "bracket"), ("a[1-x]", "1-x"), ("a[3-1]", "3-1"), ("a,,b", "empty"), ("a[1-9999999]", "more")] {
+        for (text, part) in [
+            ("a[1-", "bracket"),
+            ("a[1-x]", "1-x"),
+            ("a[3-1]", "3-1"),
+            ("a,,b", "empty"),
+            ("a[1-9999999]", "more"),
+        ] {
             let message = expand(text).unwrap_err().to_string();
             assert!(message.contains(part), "{text}: {message}");
         }

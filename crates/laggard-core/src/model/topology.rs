@@ -188,7 +188,9 @@ impl Builder<'_> {
         for entry in file.peer_groups {
             for member in self.expand(&entry.members)? {
                 if let Some(other) = self.topology.given_groups.insert(member.clone(), entry.name.clone()) {
-                    return Err(self.error(&entry.members, format!("`{member}` is already in group `{other}`")));
+                    return Err(
+                        self.error(&entry.members, format!("`{member}` is already in group `{other}`"))
+                    );
                 }
             }
         }
@@ -197,9 +199,12 @@ impl Builder<'_> {
 
     fn servers(&mut self, entry: &ServerEntry) -> Result<(), TopologyError> {
         if let Some(filesystem) = &entry.filesystem {
-            self.known("file system", filesystem, self.topology.filesystems.contains_key(filesystem.as_ref()), || {
-                self.topology.filesystems.keys().cloned().collect()
-            })?;
+            self.known(
+                "file system",
+                filesystem,
+                self.topology.filesystems.contains_key(filesystem.as_ref()),
+                || self.topology.filesystems.keys().cloned().collect(),
+            )?;
         }
         for name in self.expand(&entry.names)? {
             let server = Server {
@@ -237,7 +242,8 @@ impl Builder<'_> {
         }
         for controller in controllers {
             for (index, name) in self.expand(&entry.names)?.into_iter().enumerate() {
-                let full = controller.as_ref().map_or(name.clone(), |controller| format!("{controller}.{name}"));
+                let full =
+                    controller.as_ref().map_or(name.clone(), |controller| format!("{controller}.{name}"));
                 let lun = Lun {
                     controller: controller.clone(),
                     generation: entry.generation.clone(),
@@ -249,8 +255,11 @@ impl Builder<'_> {
                 for priority in 0..servers.len() {
                     let turn = if entry.rotate { index } else { 0 };
                     let server = &servers[(priority + turn) % servers.len()];
-                    let attachment =
-                        Attachment { lun: full.clone(), server: server.clone(), priority: priority as u32 + 1 };
+                    let attachment = Attachment {
+                        lun: full.clone(),
+                        server: server.clone(),
+                        priority: priority as u32 + 1,
+                    };
                     self.topology.attachments.insert(format!("{full}.{server}"), attachment);
                 }
             }
@@ -268,7 +277,12 @@ impl Builder<'_> {
             }
             None => {
                 let behind = |lun: &Lun| lun.controller.as_ref() == Some(controller);
-                self.topology.luns.iter().filter(|(_, lun)| behind(lun)).map(|(name, _)| name.clone()).collect()
+                self.topology
+                    .luns
+                    .iter()
+                    .filter(|(_, lun)| behind(lun))
+                    .map(|(name, _)| name.clone())
+                    .collect()
             }
         };
         for drawer in self.expand(&entry.names)? {
@@ -298,7 +312,8 @@ impl Builder<'_> {
             let Some(server) = self.find_server(server) else {
                 return Err(self.error(&entry.names, format!("`{name}`: there is no server `{server}`")));
             };
-            let attachment = Attachment { lun: lun.clone(), server: server.clone(), priority: *entry.priority.get_ref() };
+            let attachment =
+                Attachment { lun: lun.clone(), server: server.clone(), priority: *entry.priority.get_ref() };
             self.topology.attachments.insert(format!("{lun}.{server}"), attachment);
         }
         Ok(())
@@ -313,7 +328,11 @@ impl Builder<'_> {
 
     fn find_server(&self, name: &str) -> Option<String> {
         let names = self.topology.servers.keys();
-        names.clone().find(|server| *server == name).or_else(|| names.clone().find(|server| short(server) == name)).cloned()
+        names
+            .clone()
+            .find(|server| *server == name)
+            .or_else(|| names.clone().find(|server| short(server) == name))
+            .cloned()
     }
 
     fn expand(&self, range: &Spanned<String>) -> Result<Vec<String>, TopologyError> {
@@ -353,9 +372,9 @@ impl Builder<'_> {
 /// The digits at the end of each dotted part: `ddn12.lun48.fs49` is `12.48.49`, as LISA'13 writes attachments.
 pub fn short(name: &str) -> String {
     let digits = |part: &str| {
-        let start = part.rfind(|character: char| !character.is_ascii_digit()).map_or(0, |index| {
-            index + part[index..].chars().next().map_or(1, char::len_utf8)
-        });
+        let start = part
+            .rfind(|character: char| !character.is_ascii_digit())
+            .map_or(0, |index| index + part[index..].chars().next().map_or(1, char::len_utf8));
         if start == part.len() { part.to_string() } else { part[start..].to_string() }
     };
     name.split('.').map(digits).collect::<Vec<_>>().join(".")

@@ -59,7 +59,12 @@ fn bad_rows_are_named_by_line_and_the_rest_is_used() {
     ];
     assert_eq!(problems.len(), expected.len(), "{problems:#?}");
     for (line, part) in expected {
-        assert!(problems.iter().any(|problem| problem.starts_with(&format!("x.csv:{line}: ")) && problem.contains(part)), "{line} {part}: {problems:#?}");
+        assert!(
+            problems
+                .iter()
+                .any(|problem| problem.starts_with(&format!("x.csv:{line}: ")) && problem.contains(part)),
+            "{line} {part}: {problems:#?}"
+        );
     }
 }
 

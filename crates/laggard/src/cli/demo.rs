@@ -36,7 +36,9 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let session = Session::diagnose(recording, roster, config, true, &bar);
     bar.finish_and_clear();
     write_whole(&args.output, &report::render(&session, Format::Html, None)?)?;
-    let mut text = String::from("Twelve servers, twenty minutes. Injected: a limping disk in oss05, a lossy link at oss09;\n");
+    let mut text = String::from(
+        "Twelve servers, twenty minutes. Injected: a limping disk in oss05, a lossy link at oss09;\n",
+    );
     text.push_str("and half-way the workload turns from writing to reading, which is not a fault.\n\n");
     text.push_str(&report::render(&session, Format::Text, Some(""))?);
     let _ = writeln!(text, "\nReport: {}", args.output.display());
@@ -46,11 +48,19 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
 
 /// The demo knows its truth; anything else found is a failure, and says so.
 fn check(session: &Session) -> Result<Outcome, Failure> {
-    let mut found: Vec<(&str, &str)> =
-        session.diagnosis.incidents.iter().map(|incident| (incident.component.as_str(), incident.cause.name())).collect();
+    let mut found: Vec<(&str, &str)> = session
+        .diagnosis
+        .incidents
+        .iter()
+        .map(|incident| (incident.component.as_str(), incident.cause.name()))
+        .collect();
     found.sort_unstable();
     let injected: Vec<(&str, &str)> = FAULTS.iter().map(|fault| (fault.server, fault.cause.name())).collect();
-    if found == injected { Ok(Outcome::Quiet) } else { Err(Failure::Said(format!("found {found:?}, but injected {injected:?}"))) }
+    if found == injected {
+        Ok(Outcome::Quiet)
+    } else {
+        Err(Failure::Said(format!("found {found:?}, but injected {injected:?}")))
+    }
 }
 
 fn as_csv(recording: &Recording) -> String {

@@ -57,7 +57,11 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     if let (Some(thresholds), Some(path)) = (&thresholds, &args.thresholds)
         && !thresholds.thresholds.iter().any(|entry| entry.method == method.name)
     {
-        let said = format!("{}: no thresholds for method `{}`; train with --method {0}", path.display(), method.name);
+        let said = format!(
+            "{}: no thresholds for method `{}`; train with --method {0}",
+            path.display(),
+            method.name
+        );
         return Err(Failure::Said(said.replace("{0}", method.name)));
     }
     let resolved = resolved(&args.resolved, &roster)?;
@@ -81,9 +85,13 @@ impl Args {
 
 fn resolved(given: &[String], roster: &Roster) -> Result<Vec<(usize, i64)>, Failure> {
     let parse = |text: &String| {
-        let (name, time) = text.rsplit_once('@').ok_or_else(|| format!("--resolved {text}: not COMPONENT@TIME"))?;
-        let component = roster.find(name).ok_or_else(|| format!("--resolved {text}: no component `{name}` in the data"))?;
-        let time = laggard_store::time::parse(time).ok_or_else(|| format!("--resolved {text}: `{time}` is not a time"))?;
+        let (name, time) =
+            text.rsplit_once('@').ok_or_else(|| format!("--resolved {text}: not COMPONENT@TIME"))?;
+        let component = roster
+            .find(name)
+            .ok_or_else(|| format!("--resolved {text}: no component `{name}` in the data"))?;
+        let time = laggard_store::time::parse(time)
+            .ok_or_else(|| format!("--resolved {text}: `{time}` is not a time"))?;
         Ok((component, time))
     };
     given.iter().map(parse).collect::<Result<_, String>>().map_err(Failure::Said)

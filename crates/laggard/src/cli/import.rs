@@ -20,6 +20,13 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let recording = args.input.recording()?;
     let files = laggard_store::store::import(&recording, &args.into)?;
     let (components, days) = (recording.observed().len(), files.len());
-    deliver(&format!("{} samples of {components} components, {days} days, into {}\n", recording.samples, args.into.display()), None)?;
+    deliver(
+        &format!(
+            "{} samples of {components} components, {days} days, into {}\n",
+            recording.samples,
+            args.into.display()
+        ),
+        None,
+    )?;
     Ok(Outcome::Quiet)
 }

@@ -31,7 +31,8 @@ pub struct Input {
 
 /// A method by name, for clap.
 pub fn method(name: &str) -> Result<&'static Method, String> {
-    let names = || laggard_core::compare::METHODS.iter().map(|method| method.name).collect::<Vec<_>>().join(", ");
+    let names =
+        || laggard_core::compare::METHODS.iter().map(|method| method.name).collect::<Vec<_>>().join(", ");
     Method::parse(name).ok_or_else(|| format!("the methods are {}", names()))
 }
 
@@ -84,11 +85,18 @@ impl Input {
         let Some(path) = &self.topology else { return };
         let fold = |names: &[String]| laggard_core::model::hosts::fold(names);
         if !roster.never_recorded.is_empty() {
-            eprintln!("laggard: {}: named there, but never recorded: {}", path.display(), shorten(&fold(&roster.never_recorded)));
+            eprintln!(
+                "laggard: {}: named there, but never recorded: {}",
+                path.display(),
+                shorten(&fold(&roster.never_recorded))
+            );
         }
         if !roster.not_in_topology.is_empty() {
             let names = shorten(&fold(&roster.not_in_topology));
-            eprintln!("laggard: {}: recorded, but not named there: {names}; compared among themselves", path.display());
+            eprintln!(
+                "laggard: {}: recorded, but not named there: {names}; compared among themselves",
+                path.display()
+            );
         }
     }
 
@@ -104,7 +112,9 @@ impl Input {
         }
         match self.interval {
             Some(wanted) if wanted < data => {
-                eprintln!("laggard: --interval {wanted} is finer than the data ({data} s): samples are spread, nothing is gained");
+                eprintln!(
+                    "laggard: --interval {wanted} is finer than the data ({data} s): samples are spread, nothing is gained"
+                );
                 wanted
             }
             Some(wanted) => wanted,

@@ -93,7 +93,9 @@ fn deliver(text: &str, output: Option<&PathBuf>) -> Result<(), Failure> {
         return write_whole(path, text);
     }
     match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::io(Path::new("stdout"), &error)),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::io(Path::new("stdout"), &error))
+        }
         _ => Ok(()),
     }
 }

@@ -29,7 +29,8 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let thresholds = session::train(&recording, &roster, method, interval_s);
     if thresholds.thresholds.is_empty() {
         let needed = session::shortest_s(method, interval_s);
-        let said = format!("nothing to learn from: `{}` needs three peers and {needed} s of recording", method.name);
+        let said =
+            format!("nothing to learn from: `{}` needs three peers and {needed} s of recording", method.name);
         return Err(Failure::Said(said));
     }
     write_whole(&args.output, &thresholds.to_toml())?;

@@ -90,7 +90,11 @@ pub fn render(session: &Session) -> Result<String, Failure> {
         method: diagnosis.method,
         interval_s: diagnosis.interval_s,
         peer_groups: groups
-            .map(|(group, undecided)| Group { name: &group.name, members: group.members.len(), undecided: undecided.as_deref() })
+            .map(|(group, undecided)| Group {
+                name: &group.name,
+                members: group.members.len(),
+                undecided: undecided.as_deref(),
+            })
             .collect(),
         incidents: diagnosis.incidents.iter().map(|incident| problem(session, incident)).collect(),
         components: components
@@ -107,11 +111,17 @@ pub fn render(session: &Session) -> Result<String, Failure> {
         gaps: diagnosis
             .gaps
             .iter()
-            .map(|gap| Gap { component: &gap.component, from: time::format(gap.from_s), to: time::format(gap.to_s), reason: &gap.reason })
+            .map(|gap| Gap {
+                component: &gap.component,
+                from: time::format(gap.from_s),
+                to: time::format(gap.to_s),
+                reason: &gap.reason,
+            })
             .collect(),
         late_samples: diagnosis.late_samples,
     };
-    let text = serde_json::to_string_pretty(&document).map_err(|error| Failure::Said(format!("JSON: {error}")))?;
+    let text =
+        serde_json::to_string_pretty(&document).map_err(|error| Failure::Said(format!("JSON: {error}")))?;
     Ok(text + "\n")
 }
 

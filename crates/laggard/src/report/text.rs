@@ -46,14 +46,25 @@ fn gaps(out: &mut String, session: &Session) {
     let diagnosis = &session.diagnosis;
     const SHOWN: usize = 5;
     for gap in diagnosis.gaps.iter().take(SHOWN) {
-        let _ = writeln!(out, "  gap: {} {} to {}: {}", gap.component, time::format(gap.from_s), time::format(gap.to_s), gap.reason);
+        let _ = writeln!(
+            out,
+            "  gap: {} {} to {}: {}",
+            gap.component,
+            time::format(gap.from_s),
+            time::format(gap.to_s),
+            gap.reason
+        );
     }
     let more = diagnosis.gaps.len().saturating_sub(SHOWN) + diagnosis.more_gaps;
     if more > 0 {
         let _ = writeln!(out, "  … and {more} more gaps (--format json lists them)");
     }
     if diagnosis.late_samples > 0 {
-        let _ = writeln!(out, "  {} samples came too late for their slot and were not used", diagnosis.late_samples);
+        let _ = writeln!(
+            out,
+            "  {} samples came too late for their slot and were not used",
+            diagnosis.late_samples
+        );
     }
 }
 
@@ -68,10 +79,16 @@ fn explain_part(out: &mut String, session: &Session, part: &str) -> Result<(), F
             return Err(Failure::Said(format!("--explain {part}: no such part in the data")));
         };
         let known = &session.diagnosis.components[component];
-        let _ = writeln!(out, "\n{part}: {}, largest accumulator {}", words::verdict(&known.verdict), known.persistence);
+        let _ = writeln!(
+            out,
+            "\n{part}: {}, largest accumulator {}",
+            words::verdict(&known.verdict),
+            known.persistence
+        );
     }
     for incident in chosen {
-        let _ = writeln!(out, "\n{} ({}): {}", incident.component, incident.kind.name(), incident.cause.name());
+        let _ =
+            writeln!(out, "\n{} ({}): {}", incident.component, incident.kind.name(), incident.cause.name());
         let _ = writeln!(out, "  {}", incident.cause.meaning());
         for line in words::trail(session, incident) {
             let _ = writeln!(out, "  - {line}");

@@ -60,7 +60,9 @@ pub fn telling(incident: &Incident) -> Option<(Metric, &Evidence)> {
         let matching = incident.episode.evidence.iter().filter(|(metric, evidence)| {
             !of_role || roles.contains(&metric.properties().role) && evidence.relation() != Relation::Alike
         });
-        matching.max_by(|a, b| a.1.severity().total_cmp(&b.1.severity())).map(|(metric, evidence)| (*metric, evidence))
+        matching
+            .max_by(|a, b| a.1.severity().total_cmp(&b.1.severity()))
+            .map(|(metric, evidence)| (*metric, evidence))
     };
     strongest(true).or_else(|| strongest(false))
 }
@@ -75,7 +77,10 @@ pub fn shows(metric: Metric, evidence: &Evidence) -> String {
         _ if evidence.peak.peer_level.abs() <= metric.properties().negligible => {
             format!("{metric} {level} {unit} where its peers have {peers}")
         }
-        _ => format!("{metric} {level} {unit}, {} times its peers' {peers}", number(evidence.peak.level / evidence.peak.peer_level)),
+        _ => format!(
+            "{metric} {level} {unit}, {} times its peers' {peers}",
+            number(evidence.peak.level / evidence.peak.peer_level)
+        ),
     }
 }
 
@@ -118,7 +123,12 @@ pub fn trail(session: &Session, incident: &Incident) -> Vec<String> {
     let worst = incident.explains.first().map(|&id| &session.roster.components[id]);
     if let Some(worst) = worst {
         let group = &session.roster.groups[worst.group];
-        lines.push(format!("{} was compared with {} of `{}`", worst.name, counted(group.members.len() - 1, "peer"), group.name));
+        lines.push(format!(
+            "{} was compared with {} of `{}`",
+            worst.name,
+            counted(group.members.len() - 1, "peer"),
+            group.name
+        ));
     }
     let mut evidence: Vec<(&Metric, &Evidence)> = incident.episode.evidence.iter().collect();
     evidence.sort_by(|a, b| b.1.severity().total_cmp(&a.1.severity()));
@@ -137,7 +147,9 @@ pub fn trail(session: &Session, incident: &Incident) -> Vec<String> {
     }
     let quiet: Vec<&str> = Metric::all()
         .filter(|metric| !incident.episode.evidence.contains_key(metric))
-        .filter(|metric| incident.explains.first().is_some_and(|&id| session.aligned.find(id, *metric).is_some()))
+        .filter(|metric| {
+            incident.explains.first().is_some_and(|&id| session.aligned.find(id, *metric).is_some())
+        })
         .map(Metric::name)
         .collect();
     if !quiet.is_empty() {
@@ -146,7 +158,11 @@ pub fn trail(session: &Session, incident: &Incident) -> Vec<String> {
     let differs = |metric: Metric| incident.episode.evidence.contains_key(&metric);
     let paper = cause::checklist(differs);
     if paper != Cause::Unknown && paper != incident.cause {
-        lines.push(format!("FAST'10's checklist alone would say {}; severity and topology say {}", paper.name(), incident.cause.name()));
+        lines.push(format!(
+            "FAST'10's checklist alone would say {}; severity and topology say {}",
+            paper.name(),
+            incident.cause.name()
+        ));
     }
     lines.push(format!(
         "anomalous from {} to {}, accumulator up to {}; {}",

@@ -4,32 +4,39 @@
 //! inequality brackets every other distance: `|d(p,q) - d(q,x)| <= d(p,x) <= d(p,q) + d(q,x)`. Sorted by distance to the
 //! pivot, the undecided components are one run in the middle; only they are compared.
 
-use super::{Bins, Ranked, WORTH_SHARING, rank};
-use crate::compare::{Score, Window};
+use super::{Ranked, WORTH_SHARING, rank};
+use crate::compare::{Judgement, Score, Threshold, Window};
 use rayon::prelude::*;
 
 /// Components among which the pivot is sought.
 const PIVOT_CANDIDATES: usize = 24;
 
-pub(super) fn exceeding(window: &Window, thresholds: &[f64]) -> Vec<Score> {
+pub(super) fn judge(window: &Window, threshold: Threshold) -> Judgement {
     let n = window.components();
-    let bins = if window.is_comparable() { Bins::of(window) } else { None };
-    let Some(bins) = bins else { return vec![Score::Missing; n] };
-    let ranked = Ranked::new(window, bins);
-    let pivot = Pivot::new(&ranked);
-    let decide = |scratch: &mut Vec<u32>, p: usize| {
-        if pivot.exceeds(p, thresholds[p]) {
-            Score::Exact(ranked.score(p, scratch))
-        } else {
-            Score::WithinThreshold
+    let Some(ranked) = Ranked::new(window) else { return Judgement::missing(n) };
+    let thresholds = match threshold {
+        Threshold::Trained(thresholds) => thresholds.to_vec(),
+        Threshold::FromPeers { sample, rule } => {
+            let sampled = ranked.scores_of(sample);
+            if sample.len() == n {
+                // All were needed anyway.
+                return Judgement::from_scores(&sampled, threshold);
+            }
+            vec![rule(&sampled); n]
         }
     };
-    if n > WORTH_SHARING {
+    let pivot = Pivot::new(&ranked);
+    let decide = |scratch: &mut Vec<u32>, p: usize| match pivot.exceeds(p, thresholds[p]) {
+        true => Score::Exact(ranked.score(p, scratch)),
+        false => Score::WithinThreshold,
+    };
+    let scores = if n > WORTH_SHARING {
         (0..n).into_par_iter().map_init(Vec::new, decide).collect()
     } else {
         let mut scratch = Vec::new();
         (0..n).map(|p| decide(&mut scratch, p)).collect()
-    }
+    };
+    Judgement { scores, thresholds }
 }
 
 struct Pivot<'a> {
@@ -75,7 +82,13 @@ impl<'a> Pivot<'a> {
         if certainly_beyond >= needed_beyond {
             return true;
         }
-        self.count_undecided(p, limit, within.max(nearer)..farther_from, needed_within - certainly_within, needed_beyond - certainly_beyond)
+        self.count_undecided(
+            p,
+            limit,
+            within.max(nearer)..farther_from,
+            needed_within - certainly_within,
+            needed_beyond - certainly_beyond,
+        )
     }
 
     /// Compares what the pivot left open, until one side has enough.

@@ -36,19 +36,24 @@ fn the_papers_checklist_in_its_order() {
 
 #[test]
 fn a_hog_also_raises_await_and_stays_a_hog() {
-    let seen = episode(&[(Metric::RdSec, Relation::High, 40.0, 30.0), (Metric::Await, Relation::High, 9.0, 4.8)]);
+    let seen =
+        episode(&[(Metric::RdSec, Relation::High, 40.0, 30.0), (Metric::Await, Relation::High, 9.0, 4.8)]);
     assert_eq!(ranked(Kind::Server, &seen), Cause::DiskHog);
 }
 
 #[test]
 fn a_slight_asymmetry_in_volume_does_not_make_a_busy_disk_a_hog() {
-    let seen = episode(&[(Metric::WrSec, Relation::High, 1.1, 1.3), (Metric::Await, Relation::High, 9.0, 4.8)]);
+    let seen =
+        episode(&[(Metric::WrSec, Relation::High, 1.1, 1.3), (Metric::Await, Relation::High, 9.0, 4.8)]);
     assert_eq!(ranked(Kind::Server, &seen), Cause::DiskBusy);
 }
 
 #[test]
 fn loss_moves_throughput_too_and_stays_loss() {
-    let loss = episode(&[(Metric::Txbyt, Relation::High, 5.0, 1.4), (Metric::CwndFromClients, Relation::Low, 1.8, 0.015)]);
+    let loss = episode(&[
+        (Metric::Txbyt, Relation::High, 5.0, 1.4),
+        (Metric::CwndFromClients, Relation::Low, 1.8, 0.015),
+    ]);
     assert_eq!(ranked(Kind::Server, &loss), Cause::PacketLoss);
     let hog = [
         (Metric::Rxbyt, Relation::High, 5.0, 1.8),

@@ -1,1 +1,256 @@
+use super::*;
+use crate::compare::{cdf::CDF, kl::KL};
+use crate::model::groups::Observed;
+use proptest::prelude::*;
 
+fn roster(names: &[String]) -> Roster {
+    let observed: Vec<Observed> =
+        names.iter().map(|name| Observed { name: name.clone(), ..Observed::default() }).collect();
+    Roster::new(&observed, None)
+}
+
+fn disks(count: usize) -> Roster {
+    roster(&(0..count).map(|number| format!("disk{number:02}")).collect::<Vec<_>>())
+}
+
+fn config(method: &'static Method) -> Config {
+    Config {
+        interval_s: method.params.interval_s,
+        method,
+        thresholds: None,
+        lateness_slots: 0,
+        resolved: Vec::new(),
+    }
+}
+
+/// Noise that differs by component and slot, the same every time.
+fn noise(component: usize, slot: i64) -> f64 {
+    let mut x = (component as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ (slot as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x ^= x >> 31;
+    x = x.wrapping_mul(0x94d0_49bb_1331_11eb);
+    (x >> 40) as f64 / (1u64 << 24) as f64
+}
+
+fn run(config: Config, roster: Roster, samples: impl IntoIterator<Item = Sample>) -> (Diagnosis, Vec<Event>) {
+    let mut diagnoser = Diagnoser::new(config, roster);
+    samples.into_iter().for_each(|sample| diagnoser.push(sample));
+    diagnoser.finish();
+    (diagnoser.diagnosis(), diagnoser.drain())
+}
+
+fn awaits(
+    components: usize,
+    slots: std::ops::Range<i64>,
+    level: impl Fn(usize, i64) -> Option<f64> + Copy,
+) -> Vec<Sample> {
+    let sample = move |slot: i64, component: usize| {
+        let value = level(component, slot)? * (0.9 + 0.2 * noise(component, slot));
+        Some(Sample { time_s: slot * 15, component, metric: Metric::Await, value })
+    };
+    slots.flat_map(move |slot| (0..components).filter_map(move |component| sample(slot, component))).collect()
+}
+
+fn accused(diagnosis: &Diagnosis) -> Vec<&str> {
+    diagnosis.incidents.iter().map(|incident| incident.component.as_str()).collect()
+}
+
+#[test]
+fn one_slow_disk_is_indicted_and_dated() {
+    let (diagnosis, _) = run(
+        config(&CDF),
+        disks(12),
+        awaits(12, 0..600, |disk, slot| Some(if disk == 4 && slot >= 300 { 15.0 } else { 5.0 })),
+    );
+    assert_eq!(accused(&diagnosis), ["disk04"]);
+    let incident = &diagnosis.incidents[0];
+    assert!((incident.first_s - 300 * 15).abs() <= 30 * 15, "onset at {}", incident.first_s / 15);
+    assert_eq!(incident.cause.name(), "disk-busy");
+}
+
+#[test]
+fn a_disk_that_was_always_slow_is_found_untrained() {
+    let (diagnosis, _) =
+        run(config(&CDF), disks(8), awaits(8, 0..600, |disk, _| Some(if disk == 0 { 12.0 } else { 5.0 })));
+    assert_eq!(accused(&diagnosis), ["disk00"]);
+    assert_eq!(diagnosis.incidents[0].first_s, 0);
+}
+
+#[test]
+fn a_change_of_workload_is_no_fault() {
+    let (diagnosis, _) = run(
+        config(&CDF),
+        disks(12),
+        awaits(12, 0..900, |_, slot| Some(if slot >= 450 { 25.0 } else { 5.0 })),
+    );
+    assert!(diagnosis.incidents.is_empty(), "{:?}", accused(&diagnosis));
+}
+
+#[test]
+fn hours_in_which_nobody_was_recorded_are_a_gap_not_evidence() {
+    let three_hours_a_day = |slot: i64| slot % 5760 < 720;
+    let samples = awaits(12, 0..5760 * 4, move |disk, slot| {
+        three_hours_a_day(slot).then_some(if disk == 3 { 16.0 } else { 5.0 })
+    });
+    let (diagnosis, events) = run(config(&CDF), disks(12), samples);
+    assert_eq!(accused(&diagnosis), ["disk03"]);
+    let gaps: Vec<_> =
+        diagnosis.gaps.iter().map(|gap| (gap.component.as_str(), gap.from_s / 15, gap.to_s / 15)).collect();
+    assert_eq!(gaps, [("devices", 720, 5760), ("devices", 6480, 11520), ("devices", 12240, 17280)]);
+    let decided = events.iter().filter(|event| matches!(event, Event::Persistence { .. })).count();
+    assert!((90..110).contains(&decided), "four times three hours, not four days: {decided}");
+}
+
+#[test]
+fn a_component_that_falls_silent_is_suspect_and_a_gap() {
+    let (diagnosis, _) =
+        run(config(&CDF), disks(8), awaits(8, 0..900, |disk, slot| (disk != 2 || slot < 400).then_some(5.0)));
+    assert_eq!(accused(&diagnosis), ["disk02"]);
+    assert_eq!(diagnosis.incidents[0].cause.name(), "silent");
+    assert!(diagnosis.gaps.iter().any(|gap| gap.component == "disk02" && gap.from_s == 400 * 15));
+}
+
+#[test]
+fn a_component_that_joins_late_is_not_missed_before() {
+    let (diagnosis, _) = run(
+        config(&CDF),
+        disks(8),
+        awaits(8, 0..900, |disk, slot| (disk != 2 || slot >= 400).then_some(5.0)),
+    );
+    assert!(diagnosis.incidents.is_empty(), "{:?}", accused(&diagnosis));
+}
+
+#[test]
+fn two_peers_are_undecided_never_healthy() {
+    let (diagnosis, _) =
+        run(config(&CDF), disks(2), awaits(2, 0..600, |disk, _| Some(if disk == 0 { 50.0 } else { 5.0 })));
+    assert!(diagnosis.is_undecided());
+    assert!(diagnosis.components.iter().all(|known| known.verdict.name() == "undecided"));
+}
+
+#[test]
+fn a_short_recording_says_how_much_is_needed() {
+    let (diagnosis, _) = run(config(&CDF), disks(5), awaits(5, 0..40, |_, _| Some(5.0)));
+    assert!(
+        diagnosis.undecided_groups[0].as_ref().unwrap().contains("1800 s"),
+        "{:?}",
+        diagnosis.undecided_groups
+    );
+}
+
+#[test]
+fn resolved_zeroes_the_accumulator_and_what_comes_after_is_new() {
+    let slow =
+        |disk: usize, slot: i64| Some(if disk == 1 && (100..400).contains(&slot) { 15.0 } else { 5.0 });
+    let mut repaired = config(&CDF);
+    repaired.resolved = vec![(1, 460 * 15)];
+    let (diagnosis, _) = run(repaired.clone(), disks(8), awaits(8, 0..900, slow));
+    assert!(diagnosis.incidents.is_empty(), "{:?}", accused(&diagnosis));
+    let again =
+        move |disk: usize, slot: i64| if disk == 1 && slot >= 700 { Some(15.0) } else { slow(disk, slot) };
+    let (diagnosis, _) = run(repaired, disks(8), awaits(8, 0..1100, again));
+    assert_eq!(accused(&diagnosis), ["disk01"]);
+    assert!(diagnosis.incidents[0].first_s >= 650 * 15);
+}
+
+#[test]
+fn trained_thresholds_decide_alone() {
+    let entry = |value: f64| crate::diagnose::train::Trained {
+        method: "cdf".into(),
+        metric: "await".into(),
+        interval_s: 15,
+        fraction: None,
+        components: (0..8).map(|disk| (format!("disk{disk:02}"), value)).collect(),
+    };
+    let slow = |disk: usize, slot: i64| Some(if disk == 5 && slot >= 200 { 15.0 } else { 5.0 });
+    for (value, expected) in [(3.0, 1), (1e6, 0)] {
+        let file = Thresholds {
+            schema: crate::diagnose::train::SCHEMA.into(),
+            trained_on: String::new(),
+            thresholds: vec![entry(value)],
+        };
+        let trained = Config { thresholds: Some(file), ..config(&CDF) };
+        let (diagnosis, _) = run(trained, disks(8), awaits(8, 0..600, slow));
+        assert_eq!(diagnosis.incidents.len(), expected, "threshold {value}");
+        assert!(diagnosis.trained);
+    }
+}
+
+#[test]
+fn a_lossy_server_is_indicted_by_its_congestion_window() {
+    let observed: Vec<Observed> = (0..9)
+        .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
+        .collect();
+    let mut samples = Vec::new();
+    for second in 0..400 {
+        for component in 0..9 {
+            let usual = 100.0 * (0.5 + noise(component, second));
+            let value = if component == 7 && second >= 200 { 1.5 } else { usual };
+            samples.push(Sample { time_s: second, component, metric: Metric::CwndFromClients, value });
+        }
+    }
+    let (diagnosis, _) = run(config(&KL), Roster::new(&observed, None), samples);
+    assert_eq!(accused(&diagnosis), ["oss7"]);
+    assert_eq!(diagnosis.incidents[0].cause.name(), "packet-loss");
+    assert!(diagnosis.incidents[0].persistence >= 3);
+}
+
+fn slow_fourth(disk: usize, slot: i64) -> Option<f64> {
+    (!(slot % 97 < 3 && disk == 1)).then_some(if disk == 4 && slot >= 200 { 14.0 } else { 5.0 })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn verdicts_do_not_depend_on_chunks(cuts in proptest::collection::vec(1usize..2500, 0..12)) {
+        let samples = awaits(6, 0..420, slow_fourth);
+        let (whole, events) = run(config(&CDF), disks(6), samples.clone());
+        let mut diagnoser = Diagnoser::new(config(&CDF), disks(6));
+        let mut gathered = Vec::new();
+        for (index, sample) in samples.into_iter().enumerate() {
+            diagnoser.push(sample);
+            if cuts.contains(&index) {
+                let _ = diagnoser.diagnosis();
+                gathered.extend(diagnoser.drain());
+            }
+        }
+        diagnoser.finish();
+        gathered.extend(diagnoser.drain());
+        // Text, because undecided windows hold NaN.
+        prop_assert_eq!(format!("{:?}", diagnoser.diagnosis()), format!("{whole:?}"));
+        prop_assert_eq!(format!("{gathered:?}"), format!("{events:?}"));
+    }
+
+    #[test]
+    fn late_samples_within_the_lateness_change_nothing(swaps in proptest::collection::vec((6usize..2400, 1usize..18), 0..60)) {
+        let mut samples = awaits(6, 0..420, slow_fourth);
+        let patient = Config { lateness_slots: 4, ..config(&CDF) };
+        let (ordered, _) = run(patient.clone(), disks(6), samples.clone());
+        for (at, back) in swaps {
+            let from = at.saturating_sub(back).max(6);
+            samples[from..=at].rotate_right(1);
+        }
+        let distance = |index: usize| samples[..index].iter().map(|sample| sample.time_s).max().unwrap_or(0) - samples[index].time_s;
+        prop_assume!((0..samples.len()).all(|index| distance(index) <= 4 * 15));
+        let (shuffled, _) = run(patient, disks(6), samples);
+        prop_assert_eq!(format!("{ordered:?}"), format!("{shuffled:?}"));
+    }
+
+    #[test]
+    fn the_last_of_repeated_samples_wins(wrong in 0.0..1e6f64) {
+        let samples = awaits(6, 0..300, slow_fourth);
+        let (expected, _) = run(config(&CDF), disks(6), samples.clone());
+        let doubled = samples.into_iter().flat_map(|sample| [Sample { value: wrong, ..sample }, sample]);
+        let (diagnosis, _) = run(config(&CDF), disks(6), doubled);
+        prop_assert_eq!(format!("{diagnosis:?}"), format!("{expected:?}"));
+    }
+}
+
+#[test]
+fn a_sample_for_a_closed_slot_is_counted_and_dropped() {
+    let mut samples = awaits(6, 0..300, slow_fourth);
+    samples.push(Sample { time_s: 15, component: 0, metric: Metric::Await, value: 1e9 });
+    let (diagnosis, _) = run(config(&CDF), disks(6), samples);
+    assert_eq!(diagnosis.late_samples, 1);
+}

@@ -49,7 +49,13 @@ fn explicit_attachments_use_the_papers_short_form() {
 fn errors_name_line_and_key() {
     let cases = [
         ("servers = \"fs[49-56]\"", "servers = \"fs[149-156]\"", 18, "servers", "unknown server `fs149`"),
-        ("controller = \"ddn12\"\ngen", "controller = \"ddn99\"\ngen", 16, "controller", "unknown controller `ddn99`"),
+        (
+            "controller = \"ddn12\"\ngen",
+            "controller = \"ddn99\"\ngen",
+            16,
+            "controller",
+            "unknown controller `ddn99`",
+        ),
         ("rotate", "rotated", 19, "rotated", "did you mean `rotate`"),
         ("rotate = true", "rotate = 3", 19, "rotate", "expected a boolean"),
         ("filesystem = \"intrepid\"", "filesystem = \"intrepit\"", 9, "filesystem", "nearest: `intrepid`"),

@@ -1,0 +1,88 @@
+//! Checks that need no test run: format, clippy, docs, file length, direction of dependencies.
+
+use crate::{Outcome, cargo, run};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// No file written by hand is longer.
+const MOST_LINES: usize = 800;
+
+/// Which of our crates each may depend on. The arrow points one way: collect, store, compare, diagnose, report.
+const MAY_DEPEND_ON: [(&str, &[&str]); 4] = [
+    ("laggard-core", &[]),
+    ("laggard-store", &["laggard-core"]),
+    ("laggard", &["laggard-core", "laggard-store"]),
+    ("xtask", &[]),
+];
+
+pub fn all() -> Outcome {
+    file_length()?;
+    dependencies()?;
+    cargo(&["fmt", "--all", "--check"])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])?;
+    eprintln!("xtask: cargo doc");
+    run(Command::new(env!("CARGO"))
+        .args(["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"])
+        .env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::private_intra_doc_links"))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| ".".into(), Path::to_path_buf)
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() && path.file_name().is_none_or(|name| name != "target") {
+            sources(&path, found);
+        } else if path
+            .extension()
+            .is_some_and(|extension| ["rs", "js", "css"].iter().any(|known| extension == *known))
+        {
+            found.push(path);
+        }
+    }
+}
+
+fn file_length() -> Outcome {
+    let mut found = Vec::new();
+    sources(&root().join("crates"), &mut found);
+    sources(&root().join("xtask"), &mut found);
+    for path in found {
+        let lines = fs::read_to_string(&path)
+            .map_err(|error| format!("{}: {error}", path.display()))?
+            .lines()
+            .count();
+        if lines > MOST_LINES {
+            return Err(format!("{}: {lines} lines, more than {MOST_LINES}", path.display()));
+        }
+    }
+    Ok(())
+}
+
+fn dependencies() -> Outcome {
+    let mut manifests: Vec<PathBuf> = vec![root().join("xtask/Cargo.toml")];
+    for entry in fs::read_dir(root().join("crates")).map_err(|error| error.to_string())?.flatten() {
+        manifests.push(entry.path().join("Cargo.toml"));
+    }
+    for manifest in manifests {
+        let text =
+            fs::read_to_string(&manifest).map_err(|error| format!("{}: {error}", manifest.display()))?;
+        let name =
+            manifest.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+        let Some((_, allowed)) = MAY_DEPEND_ON.iter().find(|(known, _)| *known == name) else {
+            return Err(format!(
+                "{}: a new crate; say in xtask/src/check.rs what it may depend on",
+                manifest.display()
+            ));
+        };
+        for line in text.lines().filter(|line| line.starts_with("laggard")) {
+            let dependency = line.split(['.', ' ', '=']).next().unwrap_or("");
+            if !allowed.contains(&dependency) {
+                return Err(format!("{}: {name} may not depend on {dependency}", manifest.display()));
+            }
+        }
+    }
+    Ok(())
+}
