@@ -117,8 +117,8 @@ struct OpenSlot {
 pub struct Diagnoser {
     config: Config,
     roster: Roster,
-    /// Position of each component in its group.
-    position: Vec<usize>,
+    /// Group of each component, and its position there: all that a sample needs of the roster.
+    place: Vec<(u32, u32)>,
     tracks: Vec<Track>,
     /// Per group and metric: index of the track.
     track_of: Vec<[Option<usize>; Metric::COUNT]>,
@@ -139,14 +139,16 @@ impl Diagnoser {
     /// An operator for the components of a roster.
     pub fn new(mut config: Config, roster: Roster) -> Diagnoser {
         config.resolved.sort_by_key(|(_, time_s)| std::cmp::Reverse(*time_s));
-        let mut position = vec![0; roster.components.len()];
-        for group in &roster.groups {
-            group.members.iter().enumerate().for_each(|(index, &member)| position[member] = index);
+        let mut place = vec![(0, 0); roster.components.len()];
+        for (group, known) in roster.groups.iter().enumerate() {
+            for (position, &member) in known.members.iter().enumerate() {
+                place[member] = (group as u32, position as u32);
+            }
         }
         let group = |members: usize| Group { tick: None, ticks: 0, follower: Follower::new(members) };
         Diagnoser {
             config,
-            position,
+            place,
             tracks: Vec::new(),
             track_of: vec![[None; Metric::COUNT]; roster.groups.len()],
             groups: roster.groups.iter().map(|known| group(known.members.len())).collect(),
@@ -179,20 +181,18 @@ impl Diagnoser {
             self.late += 1;
             return;
         }
-        let Some(track) = self.track(self.roster.components[sample.component].group, sample.metric) else {
-            return;
-        };
+        let (group, position) = self.place[sample.component];
+        let Some(track) = self.track(group as usize, sample.metric) else { return };
         if slot > self.newest {
             self.newest = slot;
             self.close_below(slot - self.config.lateness_slots);
         }
-        let position = self.position[sample.component];
-        let width = self.roster.groups[self.tracks[track].group].members.len();
+        let width = self.roster.groups[group as usize].members.len();
         let open = self.open_slot(slot);
         if open.rows.len() <= track {
             open.rows.resize(track + 1, None);
         }
-        open.rows[track].get_or_insert_with(|| vec![f64::NAN; width])[position] = sample.value;
+        open.rows[track].get_or_insert_with(|| vec![f64::NAN; width])[position as usize] = sample.value;
     }
 
     /// No more samples: closes what is open.
@@ -414,12 +414,12 @@ impl Diagnoser {
     pub fn resolve(&mut self, component: usize) {
         self.states[component] =
             ComponentState { decided: self.states[component].decided, ..ComponentState::default() };
-        let group = self.roster.components[component].group;
+        let (group, position) = (self.place[component].0 as usize, self.place[component].1 as usize);
         for track in self.tracks.iter_mut().filter(|track| track.group == group) {
-            track.resolve(self.position[component]);
+            track.resolve(position);
         }
         if let Some((_, states)) = &mut self.groups[group].tick {
-            states[self.position[component]] = State::Undecided;
+            states[position] = State::Undecided;
         }
     }
 

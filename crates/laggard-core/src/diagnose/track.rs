@@ -229,7 +229,12 @@ impl Track {
     }
 }
 
+/// How unsteady the peers are, from an even sample of them.
 fn usual(window: &Window) -> f64 {
-    let all = window.each().map(untrained::unsteadiness).filter(|value| value.is_finite());
-    crate::compare::window::median(&mut all.collect::<Vec<_>>())
+    let peers = untrained::sample(window.components()).into_iter();
+    let mut all: Vec<f64> = peers
+        .map(|peer| untrained::unsteadiness(window.of(peer)))
+        .filter(|value| value.is_finite())
+        .collect();
+    crate::compare::window::median(&mut all)
 }
