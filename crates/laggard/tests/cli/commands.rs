@@ -1,0 +1,236 @@
+//! Every command does its job, with the contract's names and exit codes.
+
+use crate::synthetic::{long, twelve_disks};
+use crate::{Bench, Ran};
+use std::process::{Command, Stdio};
+
+#[test]
+fn the_demo_finds_exactly_what_was_injected() {
+    let bench = Bench::new();
+    let ran = bench.laggard(&["demo", "--recording", "demo.csv"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("oss05  disk-busy") && ran.out.contains("oss09  packet-loss"), "{}", ran.out);
+    let page = std::fs::read_to_string(bench.path("laggard-report.html")).unwrap();
+    assert!(
+        page.contains("oss05") && !page.contains("http://") && !page.contains("https://"),
+        "self-contained"
+    );
+    let again = bench.laggard(&["diagnose", "demo.csv", "--format", "json"]);
+    assert_eq!(again.code, 1);
+    let expected =
+        [("oss05", "disk-busy"), ("oss09", "packet-loss")].map(|(a, b)| (a.to_string(), b.to_string()));
+    assert_eq!(again.incidents(), expected);
+}
+
+#[test]
+fn twelve_disks_are_diagnosed_untrained_with_one_command() {
+    for seed in [11, 12] {
+        let bench = Bench::new();
+        bench.write("slow.csv", &twelve_disks(seed, 4, Some((7, 2.5))));
+        let mapped =
+            ["diagnose", "slow.csv", "--csv", "time=ts,component=disk_id,await=latency", "--format", "json"];
+        let ran = bench.laggard(&mapped);
+        assert_eq!((ran.code, ran.incidents().len()), (1, 1), "{:?}", ran.incidents());
+        assert_eq!(ran.incidents()[0].0, "disk07");
+        let by_header = bench.laggard(&["diagnose", "slow.csv", "--format", "json"]);
+        assert_eq!(by_header.incidents()[0].0, "disk07");
+        let gaps = ran.json()["gaps"].as_array().unwrap().clone();
+        assert_eq!(gaps.len(), 3, "the nights between four days: {gaps:?}");
+        bench.write("well.csv", &twelve_disks(seed, 4, None));
+        let ran = bench.laggard(&["diagnose", "well.csv", "--format", "json"]);
+        assert_eq!(ran.code, 0, "{:?}", ran.incidents());
+    }
+}
+
+#[test]
+fn a_few_sectors_against_none_are_no_disk_hog() {
+    let bench = Bench::new();
+    let mut text = long("wr_sec", &[9000.0; 8], 400, 1);
+    let journal = long("rd_sec", &[0.0, 0.0, 60.0, 0.0, 5.0, 0.0, 0.0, 30.0], 400, 1);
+    text.push_str(journal.split_once('\n').unwrap().1);
+    bench.write("quiet.csv", &text);
+    assert_eq!(bench.laggard(&["diagnose", "quiet.csv"]).code, 0);
+    let hog = long("rd_sec", &[0.0, 0.0, 7000.0, 0.0, 5.0, 0.0, 0.0, 30.0], 400, 1);
+    let network = long("rxbyt", &[4.6e6; 8], 400, 1);
+    for more in [hog, network] {
+        text.push_str(more.split_once('\n').unwrap().1);
+    }
+    bench.write("hog.csv", &text);
+    let ran = bench.laggard(&["diagnose", "hog.csv", "--format", "json"]);
+    assert_eq!(ran.incidents(), [("oss03".to_string(), "disk-hog".to_string())]);
+}
+
+#[test]
+fn compare_prints_window_component_score() {
+    let bench = Bench::new();
+    bench.write("x.csv", &long("await", &[5.0, 5.0, 5.0, 20.0], 15 * 120, 15));
+    let ran = bench.laggard(&["compare", "x.csv", "--method", "cdf", "--metric", "await", "--format", "csv"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let mut lines = ran.out.lines();
+    assert_eq!(lines.next(), Some("window,component,score"));
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 3 * 4);
+    let score = |row: &Vec<&str>| row[2].parse::<f64>().unwrap();
+    assert!(rows.iter().filter(|row| row[1] == "oss04").all(|row| score(row) > 10.0));
+    assert!(rows.iter().filter(|row| row[1] != "oss04").all(|row| score(row) < 3.0));
+}
+
+#[test]
+fn training_then_diagnosing_uses_the_trained_thresholds() {
+    let bench = Bench::new();
+    bench.write("clean.csv", &long("await", &[5.0, 5.2, 4.9, 5.1, 7.0], 600, 1));
+    bench.write("faulty.csv", &long("await", &[5.0, 5.2, 14.0, 5.1, 7.0], 600, 1));
+    let ran = bench.laggard(&["train", "clean.csv", "-o", "thresholds.toml"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let quiet =
+        bench.laggard(&["diagnose", "clean.csv", "--thresholds", "thresholds.toml", "--format", "json"]);
+    assert_eq!((quiet.code, quiet.json()["trained"].as_bool()), (0, Some(true)));
+    let ran =
+        bench.laggard(&["diagnose", "faulty.csv", "--thresholds", "thresholds.toml", "--format", "json"]);
+    assert_eq!(ran.incidents(), [("oss03".to_string(), "disk-busy".to_string())]);
+    let wrong =
+        bench.laggard(&["diagnose", "faulty.csv", "--thresholds", "thresholds.toml", "--method", "median"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("no thresholds for method `median`"), "{}", wrong.err);
+}
+
+#[test]
+fn every_published_method_diagnoses() {
+    let bench = Bench::new();
+    bench.write("x.csv", &long("await", &[5.0, 5.2, 14.0, 5.1, 5.0, 4.8], 15 * 400, 15));
+    for method in ["kl", "cdf", "median", "thresh"] {
+        let ran = bench.laggard(&["diagnose", "x.csv", "--method", method, "--format", "json"]);
+        assert_eq!(
+            ran.incidents().first().map(|(name, _)| name.as_str()),
+            Some("oss03"),
+            "{method}: {}",
+            ran.out
+        );
+    }
+}
+
+#[test]
+fn a_store_is_as_good_as_its_files() {
+    let bench = Bench::new();
+    bench.write("slow.csv", &twelve_disks(5, 2, Some((3, 3.0))));
+    let ran = bench.laggard(&["import", "slow.csv", "--into", "store"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("12 components, 2 days"), "{}", ran.out);
+    let of = |input: &str| bench.laggard(&["diagnose", input, "--format", "json"]).out;
+    assert_eq!(of("store"), of("slow.csv"));
+}
+
+#[test]
+fn the_topology_collapses_luns_into_their_controller() {
+    let bench = Bench::new();
+    bench.write(
+        "site.toml",
+        "[[controllers]]\nnames = \"ddn[1-3]\"\n[[luns]]\nnames = \"lun[00-07]\"\ncontroller = \"ddn[1-3]\"\n",
+    );
+    let mut text = String::from("timestamp,component,metric,value\n");
+    for slot in 0..300i64 {
+        for controller in 1..=3 {
+            for lun in 0..8 {
+                let noise = 1.0 + ((slot * 37 + lun * 11 + controller * 5) % 13) as f64 / 100.0;
+                let slow = if controller == 2 && slot > 100 { 3.0 } else { 1.0 };
+                text.push_str(&format!(
+                    "{},ddn{controller}.lun{lun:02},await,{:.3}\n",
+                    1_700_000_100 + slot * 15,
+                    6.0 * slow * noise
+                ));
+            }
+        }
+    }
+    bench.write("luns.csv", &text);
+    let ran = bench.laggard(&["diagnose", "luns.csv", "--topology", "site.toml", "--format", "json"]);
+    let json = ran.json();
+    assert_eq!(json["incidents"].as_array().unwrap().len(), 1, "{}", ran.out);
+    let incident = &json["incidents"][0];
+    assert_eq!(
+        (incident["component"].as_str(), incident["kind"].as_str()),
+        (Some("ddn2"), Some("controller"))
+    );
+    assert_eq!(incident["explains"].as_array().unwrap().len(), 8);
+}
+
+#[test]
+fn json_has_every_name_of_the_schema() {
+    let bench = Bench::new();
+    bench.write("x.csv", &long("await", &[5.0, 5.2, 14.0, 5.1, 5.0, 4.8], 15 * 400, 15));
+    let ran = bench.laggard(&["diagnose", "x.csv", "--format", "json"]);
+    let json = ran.json();
+    assert_eq!(json["schema"], "laggard/diagnosis/1");
+    for (list, names) in [
+        ("peer_groups", &["name", "members", "undecided"][..]),
+        (
+            "incidents",
+            &[
+                "component",
+                "kind",
+                "cause",
+                "severity",
+                "persistence",
+                "first_seen",
+                "last_seen",
+                "explains",
+                "evidence",
+            ],
+        ),
+        ("components", &["component", "peer_group", "verdict", "severity", "persistence"]),
+    ] {
+        for name in names {
+            assert!(json[list][0].get(name).is_some(), "{list}.{name}");
+        }
+    }
+    for name in ["metric", "method", "score", "threshold", "from", "to"] {
+        assert!(json["incidents"][0]["evidence"][0].get(name).is_some(), "evidence.{name}");
+    }
+    assert!(
+        json["from"].as_str().unwrap().ends_with('Z') && json["gaps"].is_array() && json["trained"] == false
+    );
+}
+
+#[test]
+fn resolved_forgets_what_was_repaired() {
+    let bench = Bench::new();
+    bench.write("x.csv", &twelve_disks(5, 1, Some((3, 3.0))));
+    let all = bench.laggard(&["diagnose", "x.csv", "--resolved", "disk03@2021-03-02T00:00:00Z"]);
+    assert_eq!(all.code, 1, "resolved after the end changes nothing");
+    let ran = bench.laggard(&["diagnose", "x.csv", "--resolved", "disk03@2021-03-01T23:50:00Z"]);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    let wrong = bench.laggard(&["diagnose", "x.csv", "--resolved", "disk99@0"]);
+    assert!(wrong.code == 2 && wrong.err.contains("disk99"), "{}", wrong.err);
+}
+
+#[test]
+fn explain_shows_the_numbers() {
+    let bench = Bench::new();
+    bench.write("x.csv", &long("await", &[5.0, 5.2, 14.0, 5.1, 5.0, 4.8], 15 * 400, 15));
+    let ran = bench.laggard(&["diagnose", "x.csv", "--explain", "oss03"]);
+    assert!(
+        ran.out.contains("score") && ran.out.contains("threshold") && ran.out.contains("5 peers"),
+        "{}",
+        ran.out
+    );
+    let healthy = bench.laggard(&["diagnose", "x.csv", "--explain", "oss01"]);
+    assert!(healthy.out.contains("oss01: healthy"), "{}", healthy.out);
+    assert_eq!(bench.laggard(&["diagnose", "x.csv", "--explain", "oss77"]).code, 2);
+}
+
+/// `laggard … | head -1` is not a failure.
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let bench = Bench::new();
+    bench.write("x.csv", &long("await", &[5.0; 40], 15 * 3000, 15));
+    let arguments = ["compare", "x.csv", "--method", "cdf", "--metric", "await"];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_laggard"))
+        .args(arguments)
+        .current_dir(bench.folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let ran = Ran::new(&child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+}
