@@ -1,6 +1,6 @@
 //! A store: a directory with a marker, and per UTC day the imported samples as long CSV.
 //!
-//! Files are written beside their place, synced and renamed, so that a killed import leaves whole files or none. Later
+//! Files are written beside their place, synced and linked, so that a killed import leaves whole files or none. Later
 //! imports come after earlier ones, and the last sample of a moment counts.
 
 use crate::read::ReadError;
@@ -64,8 +64,7 @@ pub fn import(recording: &Recording, directory: &Path) -> Result<Vec<PathBuf>, R
     for (day, samples) in by_day(recording) {
         let folder = directory.join(&day);
         fs::create_dir_all(&folder).map_err(io(&folder))?;
-        let path = next_free(&folder);
-        write_day(recording, &samples, &path).map_err(io(&path))?;
+        let path = write_day(recording, &samples, &folder).map_err(io(&folder))?;
         written.push(path);
     }
     Ok(written)
@@ -93,37 +92,38 @@ fn by_day(recording: &Recording) -> BTreeMap<String, Vec<DaySample>> {
     days
 }
 
-fn next_free(folder: &Path) -> PathBuf {
-    let mut number = 1;
-    loop {
-        let path = folder.join(format!("{number:06}.csv"));
-        if !path.exists() {
-            return path;
-        }
-        number += 1;
-    }
+/// Writes a day beside its place, then gives it the next free name.
+fn write_day(recording: &Recording, samples: &[DaySample], folder: &Path) -> std::io::Result<PathBuf> {
+    let partial = folder.join(format!("{}.partial", std::process::id()));
+    let outcome = write_samples(recording, samples, &partial).and_then(|()| publish(&partial, folder));
+    // Published by a second link; and a full disk must not leave half a file behind.
+    let _ = fs::remove_file(&partial);
+    outcome
 }
 
-fn write_day(recording: &Recording, samples: &[DaySample], path: &Path) -> std::io::Result<()> {
-    let partial = path.with_extension("partial");
-    let outcome = (|| {
-        let mut out = BufWriter::new(File::create(&partial)?);
-        out.write_all(HEADER.as_bytes())?;
-        for (time_s, component, metric, value) in samples {
-            let known = &recording.observed()[*component];
-            let (server, group) =
-                (known.server.as_deref().unwrap_or(""), known.group.as_deref().unwrap_or(""));
-            let [name, server, group] = [&known.name, server, group].map(one_field);
-            writeln!(out, "{time_s},{name},{metric},{value},{server},{group}")?;
-        }
-        out.into_inner()?.sync_all()?;
-        fs::rename(&partial, path)
-    })();
-    if outcome.is_err() {
-        // A full disk must not leave half a file behind.
-        let _ = fs::remove_file(&partial);
+fn write_samples(recording: &Recording, samples: &[DaySample], path: &Path) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
+    out.write_all(HEADER.as_bytes())?;
+    for (time_s, component, metric, value) in samples {
+        let known = &recording.observed()[*component];
+        let (server, group) = (known.server.as_deref().unwrap_or(""), known.group.as_deref().unwrap_or(""));
+        let [name, server, group] = [&known.name, server, group].map(one_field);
+        writeln!(out, "{time_s},{name},{metric},{value},{server},{group}")?;
     }
-    outcome
+    out.into_inner()?.sync_all()
+}
+
+/// A link never replaces a file, so that two imports at once cannot overwrite each other.
+fn publish(partial: &Path, folder: &Path) -> std::io::Result<PathBuf> {
+    for number in 1.. {
+        let path = folder.join(format!("{number:06}.csv"));
+        match fs::hard_link(partial, &path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(std::io::Error::other("no free name"))
 }
 
 /// Names come from other people's files; a separator in one must not move the columns.

@@ -20,7 +20,8 @@ pub static CDF: Method = Method {
     smoothing_s: None,
     cushion: Cushion::Factor(2.0),
     untrained_factor: 4.0,
-    least_threshold: 2.0,
+    // Less than a bin of difference. In small groups one slow member widens the bins until it is two away.
+    least_threshold: 0.75,
     untrained_k: 3,
     scores,
     plain,

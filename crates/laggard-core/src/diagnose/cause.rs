@@ -94,25 +94,29 @@ impl Cause {
         }
     }
 
-    /// The next command to run.
-    pub fn next_command(self, part: &str) -> String {
+    /// The next command to run, on `host` where it is known.
+    pub fn next_command(self, part: &str, host: Option<&str>) -> String {
+        let on_host = |command: &str| match host {
+            Some(host) => format!("ssh {host} '{command}'"),
+            None => format!("on the server of {part}: {command}"),
+        };
         match self {
-            Cause::DiskHog => format!("ssh {part} pidstat -d 5 3"),
-            Cause::DiskBusy => format!("ssh {part} 'iostat -x 5 3; dmesg -T | tail -50'"),
-            Cause::NetworkHog => format!("ssh {part} 'sar -n DEV 5 3; ss -tinp state established'"),
-            Cause::PacketLoss => format!("ssh {part} 'nstat -az TcpRetransSegs; ip -s -s link'"),
+            Cause::DiskHog => on_host("pidstat -d 5 3"),
+            Cause::DiskBusy => on_host("iostat -x 5 3; dmesg -T | tail -50"),
+            Cause::NetworkHog => on_host("sar -n DEV 5 3; ss -tinp state established"),
+            Cause::PacketLoss => on_host("nstat -az TcpRetransSegs; ip -s -s link"),
             Cause::LostAttachment | Cause::ServerDown => {
-                format!("ssh {part} 'uptime; multipath -ll; dmesg -T | tail -50'")
+                on_host("uptime; multipath -ll; dmesg -T | tail -50")
             }
-            Cause::ControllerFailed | Cause::DrawerError => format!("the event log of {part}"),
+            Cause::ControllerFailed | Cause::DrawerError => format!("read the event log of {part}"),
             Cause::ComponentFault => {
-                format!("smartctl -x, multipath -ll and the controller's event log for {part}")
+                on_host(&format!("multipath -ll; dmesg -T | tail -50  # then the event log for {part}"))
             }
             Cause::SingleLunWorkload => {
-                format!("the jobs with files on {part} (lfs find --ost, or the job statistics)")
+                format!("find the jobs with files on {part} (job statistics, lfs find)")
             }
-            Cause::Silent => format!("ssh {part} uptime"),
-            Cause::Unknown => format!("laggard diagnose --explain {part}"),
+            Cause::Silent => on_host("uptime; lsblk; dmesg -T | tail -50"),
+            Cause::Unknown => format!("laggard diagnose … --explain {part}"),
         }
     }
 }

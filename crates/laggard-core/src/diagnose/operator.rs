@@ -7,7 +7,7 @@ use super::evidence::{Episode, Observation};
 use super::gaps::{Follower, Gap, MOST_GAPS};
 use super::incident::{ComponentVerdict, Diagnosis, Verdict};
 use super::localise;
-use super::track::{Judged, Track};
+use super::track::{Judged, Loads, Track};
 use super::train::Thresholds;
 use crate::compare::{Method, Score, cwnd::CWND};
 use crate::model::metric::Role;
@@ -105,6 +105,8 @@ struct Group {
     tick: Option<(u64, Vec<State>)>,
     ticks: u64,
     follower: Follower,
+    /// The load of the last window, where one is recorded.
+    loads: Option<Loads>,
 }
 
 struct OpenSlot {
@@ -145,7 +147,8 @@ impl Diagnoser {
                 place[member] = (group as u32, position as u32);
             }
         }
-        let group = |members: usize| Group { tick: None, ticks: 0, follower: Follower::new(members) };
+        let group =
+            |members: usize| Group { tick: None, ticks: 0, follower: Follower::new(members), loads: None };
         Diagnoser {
             config,
             place,
@@ -247,13 +250,22 @@ impl Diagnoser {
     fn close(&mut self, open: &OpenSlot) {
         let slot = (open.slot - self.origin.unwrap_or(open.slot)) as u64;
         self.follow(slot, &open.rows);
-        // cwnd first: its verdicts of this second belong to the window that ends with it.
+        // The load first, because it may excuse a latency; then cwnd, whose verdicts of this second belong to the window
+        // that ends with it.
         let mut order: Vec<usize> =
             (0..open.rows.len()).filter(|&track| open.rows[track].is_some()).collect();
-        order.sort_by_key(|&track| self.tracks[track].method.name != CWND.name);
+        order.sort_by_key(|&track| match self.tracks[track].metric.properties().role {
+            Role::Load => 0,
+            Role::Congestion => 1,
+            _ => 2,
+        });
         for track in order {
             let Some(row) = &open.rows[track] else { continue };
-            for judged in self.tracks[track].push(slot, row) {
+            let group = self.tracks[track].group;
+            for mut judged in self.tracks[track].push(slot, row, self.groups[group].loads.as_ref()) {
+                if judged.loads.is_some() {
+                    self.groups[group].loads = judged.loads.take();
+                }
                 self.accept(track, judged);
             }
         }

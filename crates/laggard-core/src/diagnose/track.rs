@@ -5,6 +5,7 @@ use super::filter::Filter;
 use super::train::Trained;
 use super::untrained::{self, Levels, Relation};
 use crate::compare::{Method, Params, Score, Threshold, Window, Windower};
+use crate::model::metric::Role;
 use crate::model::{Kind, Metric, Roster};
 use std::collections::VecDeque;
 
@@ -56,6 +57,17 @@ pub struct Judged {
     pub seen: Vec<(usize, Observation)>,
     /// For the anomalous: slot of the onset. (position in members)
     pub onsets: Vec<(usize, u64)>,
+    /// Of a load: each group member's over the median, for whoever has to excuse a latency.
+    pub loads: Option<Loads>,
+}
+
+/// How much more than its peers each member of a group has to do in one window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loads {
+    /// Index of the window.
+    pub index: u64,
+    /// Per position in the group; NaN is unknown.
+    pub ratios: Vec<f64>,
 }
 
 impl Track {
@@ -91,8 +103,8 @@ impl Track {
         }
     }
 
-    /// Takes the row of a slot; returns the windows that it completes.
-    pub fn push(&mut self, slot: u64, row: &[f64]) -> Vec<Judged> {
+    /// Takes the row of a slot; returns the windows that it completes. `loads` are those of the group, if known.
+    pub fn push(&mut self, slot: u64, row: &[f64], loads: Option<&Loads>) -> Vec<Judged> {
         for (joined, value) in self.joined.iter_mut().zip(row) {
             if joined.is_none() && !value.is_nan() {
                 *joined = Some(slot);
@@ -100,7 +112,7 @@ impl Track {
         }
         let mut windows = Vec::new();
         self.windower.push(slot, row, &mut |index, window| windows.push((index, window)));
-        windows.into_iter().map(|(index, window)| self.judge(index, window)).collect()
+        windows.into_iter().map(|(index, window)| self.judge(index, window, loads)).collect()
     }
 
     /// The operator says that a member is repaired.
@@ -108,7 +120,7 @@ impl Track {
         self.filters[position].clear();
     }
 
-    fn judge(&mut self, index: u64, window: Window) -> Judged {
+    fn judge(&mut self, index: u64, window: Window, loads: Option<&Loads>) -> Judged {
         let from = index * self.params.shift as u64;
         let (members, window) = self.present_members(from, window);
         let mut judged = Judged {
@@ -121,6 +133,7 @@ impl Track {
             anomalous: vec![false; members.len()],
             seen: Vec::new(),
             onsets: Vec::new(),
+            loads: None,
             members,
         };
         if judged.decided {
@@ -129,7 +142,7 @@ impl Track {
             if self.decided.len() > 64 {
                 self.decided.pop_front();
             }
-            self.decide(&mut judged, &window);
+            self.decide(&mut judged, &window, loads.filter(|loads| loads.index == index));
         }
         judged
     }
@@ -147,8 +160,11 @@ impl Track {
         (members, Window::new(values, size))
     }
 
-    fn decide(&mut self, judged: &mut Judged, window: &Window) {
+    fn decide(&mut self, judged: &mut Judged, window: &Window, loads: Option<&Loads>) {
         self.score(judged, window);
+        if self.metric.properties().role == Role::Load {
+            judged.loads = Some(self.loads(judged, window));
+        }
         let exceeds = |position: usize| {
             judged.scores[position].exact().is_some_and(|score| score > judged.thresholds[position])
         };
@@ -161,7 +177,8 @@ impl Track {
             let mut observation = None;
             if exceeded {
                 let levels = levels.get_or_insert_with(|| Levels::new(self.metric, window));
-                let relation = levels.relation(position);
+                let load = loads.map_or(1.0, |loads| loads.ratios[judged.members[position]]);
+                let relation = levels.relation(position, load);
                 exceeded = self.trained.is_some() || self.matters(relation);
                 let usual = *usual_unsteadiness.get_or_insert_with(|| usual(window));
                 let unsteady = untrained::unsteadiness(window.of(position));
@@ -203,6 +220,15 @@ impl Track {
         let judgement = (self.method.judge)(window, threshold);
         judged.scores = judgement.scores;
         judged.thresholds = judgement.thresholds;
+    }
+
+    fn loads(&self, judged: &Judged, window: &Window) -> Loads {
+        let levels = Levels::new(self.metric, window);
+        let mut ratios = vec![f64::NAN; self.joined.len()];
+        for (position, &member) in judged.members.iter().enumerate() {
+            ratios[member] = levels.ratio(position);
+        }
+        Loads { index: judged.index, ratios }
     }
 
     /// Untrained, only a difference that an administrator would call trouble counts.

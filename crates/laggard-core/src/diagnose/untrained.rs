@@ -91,8 +91,9 @@ impl Levels {
         self.levels[component].max(0.0).max(least) / self.middle.max(least)
     }
 
-    /// How a component relates to its peers.
-    pub fn relation(&self, component: usize) -> Relation {
+    /// How a component relates to its peers. `load` is how many times its peers' work it has to do, where that is known:
+    /// a latency that grows no faster than the load is no fault.
+    pub fn relation(&self, component: usize, load: f64) -> Relation {
         if self.present[component] < 0.25 && self.usual_presence > 0.75 {
             return Relation::Silent;
         }
@@ -109,7 +110,7 @@ impl Levels {
             return Relation::Alike;
         }
         let ratio = match properties.role {
-            Role::StorageLatency => 1.4,
+            Role::StorageLatency => 1.4 * load.max(1.0),
             _ => 1.2,
         };
         match level {
@@ -135,7 +136,7 @@ mod tests {
     fn relation(metric: Metric, levels: &[f64]) -> Vec<Relation> {
         let values: Vec<f64> = levels.iter().flat_map(|level| [*level; 8]).collect();
         let levels = Levels::new(metric, &Window::new(values, 8));
-        (0..levels.levels.len()).map(|component| levels.relation(component)).collect()
+        (0..levels.levels.len()).map(|component| levels.relation(component, 1.0)).collect()
     }
 
     #[test]
@@ -154,6 +155,14 @@ mod tests {
     #[test]
     fn spread_peers_hide_what_is_not_unusual_among_them() {
         assert_eq!(relation(Metric::Await, &[2.0, 3.0, 4.0, 5.0, 6.0, 8.0])[5], Relation::Alike);
+    }
+
+    #[test]
+    fn a_latency_that_its_load_explains_is_no_fault() {
+        let values: Vec<f64> = [5.0, 5.1, 4.9, 5.0, 10.0].iter().flat_map(|level| [*level; 8]).collect();
+        let levels = Levels::new(Metric::Await, &Window::new(values, 8));
+        assert_eq!(levels.relation(4, 1.9), Relation::Alike);
+        assert_eq!(levels.relation(4, 0.7), Relation::High);
     }
 
     #[test]

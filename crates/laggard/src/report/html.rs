@@ -71,7 +71,7 @@ fn problems(session: &Session) -> Markup {
                                 td.number { (words::number(incident.severity)) }
                                 td.number { (incident.persistence) }
                                 td { (words::sentence(session, incident)) }
-                                td { code { (incident.cause.next_command(&words::host(session, incident))) } }
+                                td { code { (words::next(session, incident)) } }
                             }
                         }
                     }

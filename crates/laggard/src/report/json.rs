@@ -149,7 +149,7 @@ fn problem<'a>(session: &'a Session, incident: &'a Incident) -> Problem<'a> {
         first_seen: time::format(incident.first_s),
         last_seen: time::format(incident.last_s),
         explains: incident.explains.iter().map(|&id| session.roster.components[id].name.as_str()).collect(),
-        next: incident.cause.next_command(&super::words::host(session, incident)),
+        next: super::words::next(session, incident),
         evidence: evidence.into_iter().map(proof).collect(),
     }
 }

@@ -24,7 +24,7 @@ pub fn render(session: &Session, explain: Option<&str>) -> Result<String, Failur
             words::number(incident.severity),
             incident.persistence,
             words::sentence(session, incident),
-            incident.cause.next_command(&words::host(session, incident)),
+            words::next(session, incident),
         );
     }
     for (group, reason) in roster.groups.iter().zip(&diagnosis.undecided_groups) {

@@ -98,14 +98,15 @@ pub fn sentence(session: &Session, incident: &Incident) -> String {
     }
 }
 
-/// The host to look at: the part itself, or the server that holds it.
-pub fn host(session: &Session, incident: &Incident) -> String {
-    if matches!(incident.kind, Kind::Server | Kind::Controller | Kind::Drawer) {
-        return incident.component.clone();
-    }
+/// What to run next: on the part itself if it is a server, else on the server that holds it.
+pub fn next(session: &Session, incident: &Incident) -> String {
     let parts = incident.explains.first().map(|&id| &session.roster.components[id].parts);
     let server = parts.and_then(|parts| parts.iter().find(|(kind, _)| *kind == Kind::Server));
-    server.map_or_else(|| incident.component.clone(), |(_, name)| name.clone())
+    let host = match incident.kind {
+        Kind::Server => Some(incident.component.as_str()),
+        _ => server.map(|(_, name)| name.as_str()),
+    };
+    incident.cause.next_command(&incident.component, host)
 }
 
 /// A verdict in words.
@@ -171,6 +172,6 @@ pub fn trail(session: &Session, incident: &Incident) -> Vec<String> {
         incident.persistence,
         if diagnosis.trained { "trained thresholds" } else { "thresholds from the peers" },
     ));
-    lines.push(format!("next: {}", incident.cause.next_command(&host(session, incident))));
+    lines.push(format!("next: {}", next(session, incident)));
     lines
 }

@@ -63,13 +63,13 @@ fn a_few_sectors_against_none_are_no_disk_hog() {
 #[test]
 fn compare_prints_window_component_score() {
     let bench = Bench::new();
-    bench.write("x.csv", &long("await", &[5.0, 5.0, 5.0, 20.0], 15 * 120, 15));
+    bench.write("x.csv", &long("await", &[5.0, 5.0, 5.0, 20.0, 5.0, 5.0], 15 * 120, 15));
     let ran = bench.laggard(&["compare", "x.csv", "--method", "cdf", "--metric", "await", "--format", "csv"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let mut lines = ran.out.lines();
     assert_eq!(lines.next(), Some("window,component,score"));
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
-    assert_eq!(rows.len(), 3 * 4);
+    assert_eq!(rows.len(), 3 * 6);
     let score = |row: &Vec<&str>| row[2].parse::<f64>().unwrap();
     assert!(rows.iter().filter(|row| row[1] == "oss04").all(|row| score(row) > 10.0));
     assert!(rows.iter().filter(|row| row[1] != "oss04").all(|row| score(row) < 3.0));
