@@ -320,7 +320,9 @@ impl Rows<'_> {
             self.problem(line, "component", || "no component name; skipped".into());
             return None;
         }
-        let component = self.recording.component(&String::from_utf8_lossy(text));
+        // Names are printed on terminals: no escape sequences from other people's files.
+        let name = String::from_utf8_lossy(text).replace(char::is_control, "?");
+        let component = self.recording.component(&name);
         self.last_component = Some((text.to_vec(), component));
         Some(component)
     }

@@ -96,7 +96,11 @@ impl Cause {
 
     /// The next command to run, on `host` where it is known.
     pub fn next_command(self, part: &str, host: Option<&str>) -> String {
-        let on_host = |command: &str| match host {
+        // Names come from data; only what looks like a host name goes into a command that people paste into a shell.
+        let plain = |name: &&str| {
+            name.chars().all(|c| c.is_ascii_alphanumeric() || "._:-".contains(c)) && !name.starts_with('-')
+        };
+        let on_host = |command: &str| match host.filter(plain) {
             Some(host) => format!("ssh {host} '{command}'"),
             None => format!("on the server of {part}: {command}"),
         };

@@ -2,6 +2,7 @@
 
 use super::input::Input;
 use super::{Failure, Outcome, deliver};
+use crate::report::words;
 use clap::Args as ClapArgs;
 use std::path::PathBuf;
 
@@ -19,13 +20,10 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let recording = args.input.recording()?;
     let files = laggard_store::store::import(&recording, &args.into)?;
-    let (components, days) = (recording.observed().len(), files.len());
+    let components = words::counted(recording.observed().len(), "component");
+    let days = words::counted(files.len(), "day");
     deliver(
-        &format!(
-            "{} samples of {components} components, {days} days, into {}\n",
-            recording.samples,
-            args.into.display()
-        ),
+        &format!("{} samples of {components}, {days}, into {}\n", recording.samples, args.into.display()),
         None,
     )?;
     Ok(Outcome::Quiet)

@@ -4,7 +4,7 @@ mod html;
 mod json;
 mod plot;
 mod text;
-mod words;
+pub mod words;
 
 use crate::cli::Failure;
 use crate::session::Session;

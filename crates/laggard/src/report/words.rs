@@ -21,7 +21,8 @@ pub fn number(value: f64) -> String {
     }
 }
 
-fn counted(count: usize, what: &str) -> String {
+/// "1 day", "2 days".
+pub fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -82,3 +82,9 @@ fn every_cause_has_a_meaning_and_a_next_command() {
         );
     }
 }
+
+#[test]
+fn a_name_that_is_no_host_name_stays_out_of_commands() {
+    let next = Cause::DiskBusy.next_command("sdq", Some("oss1; reboot"));
+    assert!(!next.contains("reboot"), "{next}");
+}
