@@ -66,37 +66,54 @@ fn trained(roster: &Roster) -> Thresholds {
 }
 
 /// From samples to verdicts: smoothing, windows, scores, filter, persistence, incidents.
-fn intrepid_day(bencher: Bencher, thresholds: impl Fn(&Roster) -> Option<Thresholds>) {
+fn intrepid_day(bencher: Bencher, threads: usize, thresholds: impl Fn(&Roster) -> Option<Thresholds>) {
     let (roster, rows) = intrepid();
     let thresholds = thresholds(&roster);
+    let pool = pool(threads);
     bencher.counter(ItemsCount::new(rows.len() * roster.components.len())).bench_local(|| {
-        let config = Config {
-            interval_s: 15,
-            method: &CDF,
-            thresholds: thresholds.clone(),
-            lateness_slots: 0,
-            resolved: vec![],
-        };
-        let mut diagnoser = Diagnoser::new(config, roster.clone());
-        for (slot, row) in rows.iter().enumerate() {
-            for (component, &value) in row.iter().enumerate() {
-                diagnoser.push(Sample { time_s: slot as i64 * 15, component, metric: Metric::Await, value });
+        pool.install(|| {
+            let config = Config {
+                interval_s: 15,
+                method: &CDF,
+                thresholds: thresholds.clone(),
+                lateness_slots: 0,
+                resolved: vec![],
+            };
+            let mut diagnoser = Diagnoser::new(config, roster.clone());
+            for (slot, row) in rows.iter().enumerate() {
+                for (component, &value) in row.iter().enumerate() {
+                    diagnoser.push(Sample {
+                        time_s: slot as i64 * 15,
+                        component,
+                        metric: Metric::Await,
+                        value,
+                    });
+                }
+                diagnoser.drain();
             }
-            diagnoser.drain();
-        }
-        diagnoser.finish();
-        diagnoser.diagnosis().incidents.len()
+            diagnoser.finish();
+            diagnoser.diagnosis().incidents.len()
+        })
     });
 }
 
 #[divan::bench(sample_count = 5)]
 fn intrepid_day_trained(bencher: Bencher) {
-    intrepid_day(bencher, |roster| Some(trained(roster)));
+    intrepid_day(bencher, 1, |roster| Some(trained(roster)));
 }
 
 #[divan::bench(sample_count = 5)]
 fn intrepid_day_untrained(bencher: Bencher) {
-    intrepid_day(bencher, |_| None);
+    intrepid_day(bencher, 1, |_| None);
+}
+
+#[divan::bench(sample_count = 5)]
+fn intrepid_day_untrained_on_two_threads(bencher: Bencher) {
+    intrepid_day(bencher, 2, |_| None);
+}
+
+fn pool(threads: usize) -> rayon::ThreadPool {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool of few threads")
 }
 
 /// One live window of 100,000 components: everything that happens between two windows, 30 slots and a judgement.
@@ -120,7 +137,7 @@ fn live_window(bencher: Bencher, threads: usize) {
         }
         diagnoser.drain().len()
     };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool of few threads");
+    let pool = pool(threads);
     let mut next = || pool.install(|| shift(&mut diagnoser));
     next();
     next();

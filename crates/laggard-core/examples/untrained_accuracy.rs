@@ -168,18 +168,36 @@ fn test_bench(seed: u64) -> Experiment {
             let mut tx = (rd * 540.0 + wr * 15.0 + 20_000.0) * (0.02 * chance.normal()).exp();
             let mut latency = 13.0 * own[server].1 * (unrest * wander[1]).exp();
             let (mut to, mut from) = (60.0 * (0.3 * wander[2]).exp(), 200.0 * (0.4 * wander[3]).exp());
-            match fault {
-                "disk-hog" if bad => {
-                    (rd, latency, to) = (rd + chance.between(5600.0, 8400.0), latency * 4.8, to * 1.8)
+            if bad {
+                match fault {
+                    "disk-hog" => {
+                        rd += chance.between(5600.0, 8400.0);
+                        latency *= 4.8;
+                        to *= 1.8;
+                    }
+                    "disk-busy" => {
+                        latency *= if workload == 1 { 5.0 } else { 2.4 };
+                        to *= 1.8;
+                    }
+                    "write-network-hog" => {
+                        rx += 1.6e6;
+                        tx = tx * 1.5 + 5e4;
+                        from *= 0.15;
+                    }
+                    "read-network-hog" => {
+                        tx += 1.5e6;
+                        rx += 4e4;
+                    }
+                    "receive-pktloss" => {
+                        from = (from * 0.015).max(1.2);
+                        tx *= 1.4;
+                    }
+                    "send-pktloss" => {
+                        to = (to * 0.02).max(1.1);
+                        rx *= 1.8;
+                    }
+                    _ => {}
                 }
-                "disk-busy" if bad => {
-                    (latency, to) = (latency * if workload == 1 { 5.0 } else { 2.4 }, to * 1.8)
-                }
-                "write-network-hog" if bad => (rx, tx, from) = (rx + 1.6e6, tx * 1.5 + 5e4, from * 0.15),
-                "read-network-hog" if bad => (tx, rx) = (tx + 1.5e6, rx + 4e4),
-                "receive-pktloss" if bad => (from, tx) = ((from * 0.015).max(1.2), tx * 1.4),
-                "send-pktloss" if bad => (to, rx) = ((to * 0.02).max(1.1), rx * 1.8),
-                _ => {}
             }
             let values = [
                 (Metric::RdSec, rd),

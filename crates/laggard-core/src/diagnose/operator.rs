@@ -12,7 +12,11 @@ use super::train::Thresholds;
 use crate::compare::{Method, Score, cwnd::CWND};
 use crate::model::metric::Role;
 use crate::model::{Kind, Metric, Roster};
+use rayon::prelude::*;
 use std::collections::VecDeque;
+
+/// Windows of fewer components than this together are judged faster on one core than on several.
+const WORTH_SHARING: usize = 256;
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -252,23 +256,42 @@ impl Diagnoser {
         self.follow(slot, &open.rows);
         // The load first, because it may excuse a latency; then cwnd, whose verdicts of this second belong to the window
         // that ends with it.
-        let mut order: Vec<usize> =
-            (0..open.rows.len()).filter(|&track| open.rows[track].is_some()).collect();
-        order.sort_by_key(|&track| match self.tracks[track].metric.properties().role {
-            Role::Load => 0,
-            Role::Congestion => 1,
-            _ => 2,
-        });
-        for track in order {
-            let Some(row) = &open.rows[track] else { continue };
-            let group = self.tracks[track].group;
-            for mut judged in self.tracks[track].push(slot, row, self.groups[group].loads.as_ref()) {
+        self.close_tracks(slot, &open.rows, |role| role == Role::Load);
+        self.close_tracks(slot, &open.rows, |role| role == Role::Congestion);
+        self.close_tracks(slot, &open.rows, |role| !matches!(role, Role::Load | Role::Congestion));
+    }
+
+    fn close_tracks(&mut self, slot: u64, rows: &[Option<Vec<f64>>], wanted: impl Fn(Role) -> bool) {
+        let is_window_end = self.is_window_end(slot);
+        let groups = &self.groups;
+        let row_of = |track: usize| rows.get(track).and_then(Option::as_ref);
+        let due = |track: &(usize, &mut Track)| {
+            wanted(track.1.metric.properties().role) && row_of(track.0).is_some()
+        };
+        let mut due: Vec<(usize, &mut Track)> = self.tracks.iter_mut().enumerate().filter(due).collect();
+        let push = |(index, track): &mut (usize, &mut Track)| {
+            let loads = groups[track.group].loads.as_ref();
+            (*index, row_of(*index).map_or_else(Vec::new, |row| track.push(slot, row, loads)))
+        };
+        let work: usize = due.iter().filter_map(|(index, _)| row_of(*index)).map(Vec::len).sum();
+        let judged: Vec<(usize, Vec<Judged>)> = match due.len() > 1 && work >= WORTH_SHARING && is_window_end
+        {
+            true => due.par_iter_mut().map(push).collect(),
+            false => due.iter_mut().map(push).collect(),
+        };
+        for (track, windows) in judged {
+            for mut judged in windows {
                 if judged.loads.is_some() {
-                    self.groups[group].loads = judged.loads.take();
+                    self.groups[self.tracks[track].group].loads = judged.loads.take();
                 }
                 self.accept(track, judged);
             }
         }
+    }
+
+    fn is_window_end(&self, slot: u64) -> bool {
+        let (size, shift) = (self.config.method.params.size as u64, self.config.method.params.shift as u64);
+        slot + 1 >= size && (slot + 1 - size).is_multiple_of(shift)
     }
 
     fn follow(&mut self, slot: u64, rows: &[Option<Vec<f64>>]) {

@@ -24,12 +24,12 @@ pub fn twelve_disks(seed: u64, days: i64, slow: Option<(usize, f64)>) -> String 
     let mut chance = Chance(seed | 1);
     let static_load: Vec<f64> = (0..12).map(|_| (0.15 * chance.normal()).exp()).collect();
     let mut text = String::from("ts,disk_id,throughput,latency\n");
-    for disk in 0..12 {
+    for (disk, static_load) in static_load.iter().enumerate() {
         for day in 0..days {
             for slot in 0..720 {
                 let time = 1_614_556_800 + day * 86_400 + 75_600 + slot * 15;
                 let swing = 1.0 + 0.4 * ((slot + 97 * day) as f64 / 150.0).sin();
-                let load = 100.0 * swing * static_load[disk] * (0.2 * chance.normal()).exp();
+                let load = 100.0 * swing * static_load * (0.2 * chance.normal()).exp();
                 let factor = slow.filter(|(which, _)| *which == disk).map_or(1.0, |(_, factor)| factor);
                 let latency = factor * 0.3 * (1.0 + 0.3 * load / 100.0) * (0.2 * chance.normal()).exp();
                 let missing = chance.uniform() < 0.002;
