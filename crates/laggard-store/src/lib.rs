@@ -1,6 +1,6 @@
 //! What Laggard reads and keeps.
 //!
-//! [`read`] recognises an input by its content and yields a [`Recording`]; [`align`] brings it onto a regular grid and
+//! [`read()`] recognises an input by its content and yields a [`Recording`]; [`align`] brings it onto a regular grid and
 //! replays it in time order; [`store`] keeps recordings in a directory; [`csv`] is the only file format so far.
 //! Nothing here aborts on a bad row: what cannot be used is a [`Problem`] with file and line, and the rest is used.
 
