@@ -12,6 +12,9 @@ use laggard_core::model::{Metric, Roster};
 /// Enough differences to know a series' interval.
 const LOOKED_AT: usize = 4000;
 
+/// A sample stands for at most so many slots; a series with larger steps has holes, not an interval.
+const MOST_COVERED: i64 = 100;
+
 /// The usual time between two samples of a series.
 pub fn interval_of(series: &Series) -> Option<i64> {
     let mut steps: Vec<i64> = series
@@ -57,11 +60,12 @@ pub fn on_grid(series: &Series, grid_s: i64, requests: Option<&Series>) -> Serie
     if own_s < grid_s {
         return average(series, grid_s, requests);
     }
-    let covered = (own_s / grid_s).max(1);
+    let covered = (own_s / grid_s).clamp(1, MOST_COVERED);
     let mut slots: Series = Vec::with_capacity(series.len());
     for &(time, value) in series {
         let slot = time.div_euclid(grid_s);
-        let free_from = slots.last().map_or(i64::MIN, |(last, _)| last + 1);
+        // Before the first sample nothing was recorded, whatever it averages over.
+        let free_from = slots.last().map_or(slot, |(last, _)| last + 1);
         if slot < free_from {
             if let Some(last) = slots.last_mut() {
                 *last = (slot, value);
@@ -199,7 +203,12 @@ mod tests {
 
     #[test]
     fn a_coarse_series_is_spread_over_the_slots_it_covers() {
-        assert_eq!(on_grid(&vec![(60, 1.0), (120, 2.0)], 30, None), [(1, 1.0), (2, 1.0), (3, 2.0), (4, 2.0)]);
+        assert_eq!(on_grid(&vec![(60, 1.0), (120, 2.0)], 30, None), [(2, 1.0), (3, 2.0), (4, 2.0)]);
+    }
+
+    #[test]
+    fn two_samples_half_a_century_apart_do_not_fill_the_memory() {
+        assert!(on_grid(&vec![(0, 1.0), (1_600_000_000, 2.0)], 1, None).len() <= 1 + MOST_COVERED as usize);
     }
 
     #[test]

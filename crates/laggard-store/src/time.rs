@@ -45,6 +45,19 @@ pub fn day(seconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_time_or_not_without_panic(text in "\\PC{0,40}") {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn what_is_written_reads_back(seconds in -10_000_000_000i64..100_000_000_000) {
+            prop_assert_eq!(parse(&format(seconds)), Some(seconds));
+        }
+    }
 
     #[test]
     fn numbers_and_iso_8601_mean_the_same() {

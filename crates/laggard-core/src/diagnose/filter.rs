@@ -9,10 +9,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Largest `k` that the history holds.
-    pub const MOST_K: usize = 32;
-
-    /// Takes the newest window; returns whether the component is anomalous now.
+    /// Takes the newest window; returns whether the component is anomalous now. The history holds `k` up to 32.
     pub fn push(&mut self, k: usize, exceeded: bool) -> bool {
         let length = (2 * k - 1).min(63);
         self.history = (self.history << 1 | u64::from(exceeded)) & ((1 << length) - 1);

@@ -13,7 +13,7 @@ use crate::compare::{Method, Score, cwnd::CWND};
 use crate::model::metric::Role;
 use crate::model::{Kind, Metric, Roster};
 use rayon::prelude::*;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 /// Windows of fewer components than this together are judged faster on one core than on several.
 const WORTH_SHARING: usize = 256;

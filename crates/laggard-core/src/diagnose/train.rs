@@ -178,6 +178,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_damaged_thresholds_file_is_refused_without_panic(cut in 0usize..200, junk in "[\\[\\]\"=a-z0-9.\n ]{0,6}") {
+            let text = "schema = \"laggard/thresholds/1\"\ntrained_on = \"x\"\n\n[[thresholds]]\nmethod = \"cdf\"\nmetric = \"await\"\n\
+                        interval_s = 15\n[thresholds.components]\noss1 = 2.5\n";
+            let cut = cut.min(text.len());
+            let _ = Thresholds::parse(&format!("{}{junk}{}", &text[..cut], &text[(cut + 2).min(text.len())..]));
+        }
+
         /// The definition: at the trained threshold (before the cushion) the filter never fires; just below, it does.
         #[test]
         fn the_threshold_is_the_smallest_that_never_fires(scores in proptest::collection::vec(0.0..10.0f64, 3..60)) {

@@ -104,6 +104,11 @@ proptest! {
     }
 
     #[test]
+    fn any_mapping_is_read_or_refused_without_panic(text in "[a-z=:,_ ]{0,40}") {
+        let _ = Mapping::parse(&text);
+    }
+
+    #[test]
     fn a_file_cut_anywhere_loses_at_most_its_last_row(rows in 1..40i64, cut in 33usize..600) {
         let mut text = String::from("timestamp,component,metric,value\n");
         (0..rows).for_each(|row| text.push_str(&format!("{row},oss{},await,{row}.5\n", row % 3)));
