@@ -113,9 +113,8 @@ impl Cause {
                 on_host("uptime; multipath -ll; dmesg -T | tail -50")
             }
             Cause::ControllerFailed | Cause::DrawerError => format!("read the event log of {part}"),
-            Cause::ComponentFault => {
-                on_host(&format!("multipath -ll; dmesg -T | tail -50  # then the event log for {part}"))
-            }
+            Cause::ComponentFault if host.is_none() => format!("read the event log of {part}"),
+            Cause::ComponentFault => on_host("multipath -ll; iostat -x 5 3; dmesg -T | tail -50"),
             Cause::SingleLunWorkload => {
                 format!("find the jobs with files on {part} (job statistics, lfs find)")
             }

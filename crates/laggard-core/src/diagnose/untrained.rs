@@ -91,6 +91,14 @@ impl Levels {
         self.levels[component].max(0.0).max(least) / self.middle.max(least)
     }
 
+    /// In a group that does next to nothing, the few requests of a server's own housekeeping are not worth a word: LISA'13,
+    /// section 5.3.2, saw them stay below a millisecond.
+    fn negligible(&self) -> f64 {
+        let properties = self.metric.properties();
+        let idle = properties.role == Role::StorageLatency && self.middle <= properties.negligible;
+        properties.negligible * if idle { 10.0 } else { 1.0 }
+    }
+
     /// How a component relates to its peers. `load` is how many times its peers' work it has to do, where that is known:
     /// a latency that grows no faster than the load is no fault.
     pub fn relation(&self, component: usize, load: f64) -> Relation {
@@ -104,8 +112,7 @@ impl Levels {
             // The method itself is one-sided and works on logarithms, where a spread means something.
             return if difference < 0.0 { Relation::Low } else { Relation::Alike };
         }
-        let stands_out =
-            difference.abs() >= SPREADS * self.spread && difference.abs() > properties.negligible;
+        let stands_out = difference.abs() >= SPREADS * self.spread && difference.abs() > self.negligible();
         if !stands_out {
             return Relation::Alike;
         }
@@ -143,6 +150,13 @@ mod tests {
     fn a_few_sectors_against_none_do_not_matter() {
         assert_eq!(relation(Metric::RdSec, &[0.0, 0.0, 0.0, 60.0])[3], Relation::Alike);
         assert_eq!(relation(Metric::RdSec, &[0.0, 0.0, 0.0, 7000.0])[3], Relation::High);
+    }
+
+    #[test]
+    fn housekeeping_on_an_idle_group_does_not_matter() {
+        assert_eq!(relation(Metric::Await, &[0.0, 0.0, 0.0, 0.6])[3], Relation::Alike);
+        assert_eq!(relation(Metric::Await, &[0.0, 0.0, 0.0, 9.0])[3], Relation::High);
+        assert_eq!(relation(Metric::Await, &[0.15, 0.15, 0.16, 0.6])[3], Relation::High);
     }
 
     #[test]

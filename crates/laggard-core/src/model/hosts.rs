@@ -114,39 +114,42 @@ fn numbers(whole: &str, text: &str, most: usize) -> Result<Vec<String>, HostsErr
     Ok(numbers)
 }
 
-/// The shortest range that stands for exactly these names, folding the last number of each; sorted.
+/// Before the number, after it, digits if padded: names that differ in one number only.
+type Family = (String, String, usize);
+
+/// A range that stands for exactly these names, sorted. Folds one number of each name: that which gives the fewest parts.
 pub fn fold<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
-    // (before, after, width if padded) -> numbers
-    let mut families: BTreeMap<(String, String, usize), BTreeSet<u64>> = BTreeMap::new();
-    let mut plain = BTreeSet::new();
+    const MOST_NUMBERS: usize = 4;
+    let names: BTreeSet<String> = names.into_iter().map(|name| name.as_ref().to_string()).collect();
+    let candidates = (0..MOST_NUMBERS).map(|from_the_end| fold_number(&names, from_the_end));
+    candidates.min_by_key(Vec::len).unwrap_or_default().join(",")
+}
+
+fn fold_number(names: &BTreeSet<String>, from_the_end: usize) -> Vec<String> {
+    let mut families: BTreeMap<Family, BTreeSet<u64>> = BTreeMap::new();
+    let mut parts = Vec::new();
     for name in names {
-        let name = name.as_ref();
-        match last_number(name) {
+        match number(name, from_the_end) {
             Some((before, digits, after, value)) => {
                 let width = if digits.starts_with('0') && digits.len() > 1 { digits.len() } else { 0 };
                 families.entry((before.into(), after.into(), width)).or_default().insert(value);
             }
-            None => {
-                plain.insert(name.to_string());
-            }
+            None => parts.push(name.clone()),
         }
     }
     adopt_unpadded(&mut families);
-    let mut parts: Vec<String> = plain.into_iter().collect();
     for ((before, after, width), values) in families {
         let ranges = ranges(&values, width);
-        let lonely = values.len() == 1;
-        parts.push(if lonely {
-            format!("{before}{ranges}{after}")
-        } else {
-            format!("{before}[{ranges}]{after}")
+        parts.push(match values.len() {
+            1 => format!("{before}{ranges}{after}"),
+            _ => format!("{before}[{ranges}]{after}"),
         });
     }
-    parts.join(",")
+    parts
 }
 
 /// `oss099` is padded to three, `oss100` shows no padding but belongs to the same family.
-fn adopt_unpadded(families: &mut BTreeMap<(String, String, usize), BTreeSet<u64>>) {
+fn adopt_unpadded(families: &mut BTreeMap<Family, BTreeSet<u64>>) {
     let padded: Vec<_> = families.keys().filter(|(_, _, width)| *width > 0).cloned().collect();
     for (before, after, width) in padded {
         let Some(loose) = families.get_mut(&(before.clone(), after.clone(), 0)) else { continue };
@@ -160,13 +163,20 @@ fn adopt_unpadded(families: &mut BTreeMap<(String, String, usize), BTreeSet<u64>
     }
 }
 
-fn last_number(name: &str) -> Option<(&str, &str, &str, u64)> {
-    let end = name.rfind(|character: char| character.is_ascii_digit())? + 1;
-    let start = name[..end]
-        .rfind(|character: char| !character.is_ascii_digit())
-        .map_or(0, |at| at + name[at..].chars().next().map_or(1, char::len_utf8));
-    let value = name[start..end].parse().ok()?;
-    Some((&name[..start], &name[start..end], &name[end..], value))
+/// Splits a name at one of its numbers, counted from the end.
+fn number(name: &str, from_the_end: usize) -> Option<(&str, &str, &str, u64)> {
+    let mut end = name.len();
+    for skipped in 0.. {
+        let last = name[..end].rfind(|character: char| character.is_ascii_digit())? + 1;
+        let start = name[..last].rfind(|character: char| !character.is_ascii_digit());
+        let start = start.map_or(0, |at| at + name[at..].chars().next().map_or(1, char::len_utf8));
+        if skipped == from_the_end {
+            let value = name[start..last].parse().ok()?;
+            return Some((&name[..start], &name[start..last], &name[last..], value));
+        }
+        end = start;
+    }
+    None
 }
 
 fn ranges(values: &BTreeSet<u64>, width: usize) -> String {
@@ -216,11 +226,12 @@ mod tests {
         assert_eq!(fold(["oss3", "oss1", "oss2", "oss9"]), "oss[1-3,9]");
         assert_eq!(fold(["oss099", "oss100", "oss098"]), "oss[098-100]");
         assert_eq!(fold(["mds", "oss7"]), "mds,oss7");
+        assert_eq!(fold(["18.50.100", "18.51.100", "18.52.100"]), "18.[50-52].100");
     }
 
     proptest! {
         #[test]
-        fn folding_then_expanding_gives_the_same_names(names in proptest::collection::btree_set("[a-c]{1,2}[0-9]{1,3}", 1..40)) {
+        fn folding_then_expanding_gives_the_same_names(names in proptest::collection::btree_set("[a-c]{1,2}[0-9]{1,3}(\\.[0-9]{1,2})?", 1..40)) {
             let expanded: BTreeSet<String> = expand(&fold(&names)).unwrap().into_iter().collect();
             prop_assert_eq!(expanded, names);
         }

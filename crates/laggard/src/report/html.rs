@@ -337,17 +337,18 @@ fn groups(session: &Session) -> Markup {
 }
 
 fn gaps(session: &Session) -> Markup {
-    let diagnosis = &session.diagnosis;
+    const SHOWN: usize = 100;
+    let gaps = words::gaps(&session.diagnosis);
+    let more = gaps.len().saturating_sub(SHOWN) + session.diagnosis.more_gaps;
     html! {
-        @if !diagnosis.gaps.is_empty() {
+        @if !gaps.is_empty() {
             section id="gaps" {
                 h2 { "Times without samples" }
                 table {
-                    @for gap in diagnosis.gaps.iter().take(100) {
-                        tr { td { (gap.component) } td { (time::format(gap.from_s)) } td { (time::format(gap.to_s)) } td { (gap.reason) } }
+                    @for (names, from_s, to_s, reason) in gaps.iter().take(SHOWN) {
+                        tr { td { (names) } td { (time::format(*from_s)) } td { (time::format(*to_s)) } td { (reason) } }
                     }
                 }
-                @let more = diagnosis.gaps.len().saturating_sub(100) + diagnosis.more_gaps;
                 @if more > 0 { p { "… and " (more) " more." } }
             }
         }

@@ -43,19 +43,14 @@ pub fn render(session: &Session, explain: Option<&str>) -> Result<String, Failur
 }
 
 fn gaps(out: &mut String, session: &Session) {
-    let diagnosis = &session.diagnosis;
     const SHOWN: usize = 5;
-    for gap in diagnosis.gaps.iter().take(SHOWN) {
-        let _ = writeln!(
-            out,
-            "  gap: {} {} to {}: {}",
-            gap.component,
-            time::format(gap.from_s),
-            time::format(gap.to_s),
-            gap.reason
-        );
+    let diagnosis = &session.diagnosis;
+    let gaps = words::gaps(diagnosis);
+    for (names, from_s, to_s, reason) in gaps.iter().take(SHOWN) {
+        let _ =
+            writeln!(out, "  gap: {names} {} to {}: {reason}", time::format(*from_s), time::format(*to_s));
     }
-    let more = diagnosis.gaps.len().saturating_sub(SHOWN) + diagnosis.more_gaps;
+    let more = gaps.len().saturating_sub(SHOWN) + diagnosis.more_gaps;
     if more > 0 {
         let _ = writeln!(out, "  … and {more} more gaps (--format json lists them)");
     }

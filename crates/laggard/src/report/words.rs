@@ -4,7 +4,7 @@ use crate::session::Session;
 use laggard_core::diagnose::cause::{self, Cause};
 use laggard_core::diagnose::evidence::Evidence;
 use laggard_core::diagnose::untrained::Relation;
-use laggard_core::diagnose::{Incident, Verdict};
+use laggard_core::diagnose::{Diagnosis, Incident, Verdict};
 use laggard_core::model::metric::Role;
 use laggard_core::model::{Kind, Metric, hosts};
 use laggard_store::time;
@@ -105,9 +105,22 @@ pub fn next(session: &Session, incident: &Incident) -> String {
     let server = parts.and_then(|parts| parts.iter().find(|(kind, _)| *kind == Kind::Server));
     let host = match incident.kind {
         Kind::Server => Some(incident.component.as_str()),
+        Kind::Controller | Kind::Drawer => None,
         _ => server.map(|(_, name)| name.as_str()),
     };
     incident.cause.next_command(&incident.component, host)
+}
+
+/// Gaps, those of one time and reason as one: names, from, to, reason.
+pub fn gaps(diagnosis: &Diagnosis) -> Vec<(String, i64, i64, &str)> {
+    let mut alike: BTreeMap<(i64, i64, &str), Vec<&str>> = BTreeMap::new();
+    for gap in &diagnosis.gaps {
+        alike.entry((gap.from_s, gap.to_s, &gap.reason)).or_default().push(&gap.component);
+    }
+    alike
+        .into_iter()
+        .map(|((from_s, to_s, reason), names)| (hosts::fold(names), from_s, to_s, reason))
+        .collect()
 }
 
 /// A verdict in words.

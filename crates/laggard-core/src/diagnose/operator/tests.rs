@@ -1,5 +1,6 @@
 use super::*;
 use crate::compare::{cdf::CDF, kl::KL};
+use crate::diagnose::Diagnosis;
 use crate::model::groups::Observed;
 use proptest::prelude::*;
 

@@ -1,0 +1,118 @@
+//! The operator's state as a diagnosis: who is in trouble enough to be worth an administrator's time, who cannot be judged.
+
+use super::Diagnoser;
+use crate::diagnose::evidence::Episode;
+use crate::diagnose::gaps::Gap;
+use crate::diagnose::incident::{ComponentVerdict, Diagnosis, Verdict};
+use crate::diagnose::localise;
+use std::collections::HashSet;
+
+impl Diagnoser {
+    /// The diagnosis as of now.
+    pub fn diagnosis(&self) -> Diagnosis {
+        let suspects: Vec<(usize, Episode)> = (0..self.states.len())
+            .filter_map(|component| Some((component, self.trouble(component)?)))
+            .collect();
+        let incidents = localise::incidents(&self.roster, suspects);
+        let explained: HashSet<usize> =
+            incidents.iter().flat_map(|incident| incident.explains.iter().copied()).collect();
+        let is_suspect = |component: usize| explained.contains(&component);
+        let mut gaps = self.gaps.clone();
+        for (index, group) in self.groups.iter().enumerate() {
+            gaps.extend(group.follower.open().into_iter().map(|hole| self.gap(index, hole)));
+        }
+        let from_s = self.seconds(0);
+        let to_s = self
+            .newest
+            .max(self.origin.unwrap_or(0))
+            .saturating_add(1)
+            .saturating_mul(i64::from(self.config.interval_s));
+        for name in &self.roster.never_recorded {
+            let reason = "named by the topology, never recorded".into();
+            gaps.push(Gap { component: name.clone(), from_s, to_s, reason });
+        }
+        let undecided_groups: Vec<Option<String>> =
+            (0..self.groups.len()).map(|group| self.undecided(group)).collect();
+        let components = (0..self.states.len())
+            .map(|component| self.verdict(component, is_suspect(component), &undecided_groups));
+        Diagnosis {
+            from_s,
+            to_s,
+            trained: self.config.thresholds.is_some(),
+            interval_s: self.config.interval_s,
+            method: self.config.method.name,
+            components: components.collect(),
+            undecided_groups,
+            incidents,
+            gaps,
+            more_gaps: self.more_gaps,
+            late_samples: self.late,
+        }
+    }
+
+    /// All trouble of a component, if it was enough to be worth an administrator's time.
+    fn trouble(&self, component: usize) -> Option<Episode> {
+        let state = &self.states[component];
+        let mut trouble = state.ended.clone();
+        if let Some(episode) = &state.episode {
+            trouble.merge(episode);
+        }
+        let windows = self.groups[self.roster.components[component].group].ticks;
+        let is_trained = self.config.thresholds.is_some();
+        if trouble.persistence == 0 || !is_trained && trouble.impact() < least_impact(windows) {
+            return None;
+        }
+        if !state.aside.evidence.is_empty() {
+            let persistence = trouble.persistence;
+            let (first_s, last_s) = (trouble.first_s, trouble.last_s);
+            trouble.merge(&state.aside);
+            trouble = Episode { persistence, first_s, last_s, ..trouble };
+        }
+        Some(trouble)
+    }
+
+    fn undecided(&self, group: usize) -> Option<String> {
+        let members = self.roster.groups[group].members.len();
+        let params = self.config.method.params;
+        if members < crate::compare::FEWEST_PEERS {
+            return Some(format!(
+                "{members} member{}, a comparison needs at least 3",
+                if members == 1 { "" } else { "s" }
+            ));
+        }
+        let needed = (params.size + (params.k - 1) * params.shift) as u64 * u64::from(self.config.interval_s);
+        match self.groups[group].ticks {
+            0 => Some(format!(
+                "no window with data of three members; `{}` needs {needed} s of recording",
+                self.config.method.name
+            )),
+            ticks if ticks < params.k as u64 => Some(format!(
+                "only {ticks} windows; `{}` needs {needed} s of recording",
+                self.config.method.name
+            )),
+            _ => None,
+        }
+    }
+
+    fn verdict(&self, component: usize, is_suspect: bool, undecided: &[Option<String>]) -> ComponentVerdict {
+        let state = &self.states[component];
+        let group_reason = &undecided[self.roster.components[component].group];
+        let verdict = match group_reason {
+            _ if is_suspect => Verdict::Suspect,
+            Some(reason) => Verdict::Undecided(reason.clone()),
+            None if state.decided == 0 => Verdict::Undecided("no window with its data".into()),
+            None => Verdict::Healthy,
+        };
+        let mut trouble = state.ended.clone();
+        state.episode.iter().for_each(|episode| trouble.merge(episode));
+        let severity = if trouble.evidence.is_empty() { 0.0 } else { trouble.severity() };
+        ComponentVerdict { verdict, severity, persistence: state.peak, accumulator: state.accumulator }
+    }
+}
+
+/// Anomalies "always exist" in a large system (LISA'13, section 4.3): the longer the recording, the longer or the more
+/// violent a trouble must be to be reported. Chance grows with the square root of the number of windows.
+fn least_impact(windows: u64) -> f64 {
+    const FEW_WINDOWS: u64 = 12;
+    if windows <= FEW_WINDOWS { 0.0 } else { 1.1 * (windows as f64).sqrt() }
+}
