@@ -143,8 +143,8 @@ fn test_bench(seed: u64) -> Experiment {
         (0..9).map(|_| ((spread * chance.normal()).exp(), (2.0 * spread * chance.normal()).exp())).collect();
     let mut wander = [[0.0; 4]; 9];
     let mut samples = Vec::new();
-    for second in 0..170 {
-        let on = (50..135).contains(&second);
+    for second in 0..150 {
+        let on = (50..130).contains(&second);
         let drop = match fault {
             "disk-hog" => 0.3,
             "receive-pktloss" | "send-pktloss" => 0.4,

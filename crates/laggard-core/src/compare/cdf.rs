@@ -10,7 +10,7 @@
 
 mod pruned;
 
-use super::{Cushion, Method, Params, Window, plain_pairwise, rank};
+use super::{Cushion, Method, Params, Untrained, Window, plain_pairwise, rank};
 use rayon::prelude::*;
 
 /// The method, with the paper's parameters.
@@ -19,10 +19,8 @@ pub static CDF: Method = Method {
     params: Params { interval_s: 15, smoothing: 15, size: 60, shift: 30, k: 3 },
     smoothing_s: None,
     cushion: Cushion::Factor(2.0),
-    untrained_factor: 4.0,
     // Less than a bin of difference. In small groups one slow member widens the bins until it is two away.
-    least_threshold: 0.75,
-    untrained_k: 3,
+    untrained: Untrained { factor: 4.0, least: 0.75, shift: 30, k: 3 },
     scores,
     plain,
     judge: pruned::judge,

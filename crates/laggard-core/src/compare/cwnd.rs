@@ -5,7 +5,7 @@
 //! score, so that later steps need no special case: `1 - log(cwnd)/median`, with threshold `1 - fraction`.
 //! A high congestion window never scores: disk faults raise it, and it is not evidence.
 
-use super::{Cushion, Judgement, Method, Params, Window, window::median};
+use super::{Cushion, Judgement, Method, Params, Untrained, Window, window::median};
 
 /// The method, with the paper's parameters.
 pub static CWND: Method = Method {
@@ -13,10 +13,8 @@ pub static CWND: Method = Method {
     params: Params { interval_s: 1, smoothing: 31, size: 1, shift: 1, k: 1 },
     smoothing_s: Some(31),
     cushion: Cushion::None,
-    untrained_factor: 4.0,
     // A window of one segment against peers at a hundred scores 1; chaotic but healthy windows reach 0.4.
-    least_threshold: 0.5,
-    untrained_k: 8,
+    untrained: Untrained { factor: 4.0, least: 0.5, shift: 1, k: 8 },
     scores,
     plain,
     judge: |window, threshold| Judgement::from_scores(&scores(window), threshold),

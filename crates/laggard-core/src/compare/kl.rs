@@ -7,7 +7,7 @@
 //! Fails where a small asymmetry puts all samples of the group into the first and last bins (LISA'13, section 4.2.2);
 //! `cdf` was made for that.
 
-use super::{Cushion, Judgement, Method, Params, Window, plain_pairwise, rank};
+use super::{Cushion, Judgement, Method, Params, Untrained, Window, plain_pairwise, rank};
 
 /// The method, with the paper's parameters.
 pub static KL: Method = Method {
@@ -15,10 +15,8 @@ pub static KL: Method = Method {
     params: Params { interval_s: 1, smoothing: 5, size: 64, shift: 32, k: 3 },
     smoothing_s: None,
     cushion: Cushion::RoundedUp { step: 0.1, factor: 2.0 },
-    untrained_factor: 1.5,
     // The least that training can give.
-    least_threshold: 0.2,
-    untrained_k: 3,
+    untrained: Untrained { factor: 1.5, least: 0.2, shift: 16, k: 3 },
     scores,
     plain,
     judge: |window, threshold| Judgement::from_scores(&scores(window), threshold),

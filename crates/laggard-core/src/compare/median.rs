@@ -2,7 +2,7 @@
 //!
 //! Cheap, and blind to missing data; a low-intensity load on an otherwise idle group scores high (section 5.3.2).
 
-use super::{Cushion, Judgement, Method, Params, Window, window::median};
+use super::{Cushion, Judgement, Method, Params, Untrained, Window, window::median};
 
 /// The method, with the paper's parameters.
 pub static MEDIAN: Method = Method {
@@ -10,9 +10,7 @@ pub static MEDIAN: Method = Method {
     params: Params { interval_s: 15, smoothing: 15, size: 60, shift: 30, k: 3 },
     smoothing_s: None,
     cushion: Cushion::Factor(2.0),
-    untrained_factor: 6.0,
-    least_threshold: 0.0,
-    untrained_k: 3,
+    untrained: Untrained { factor: 6.0, least: 0.0, shift: 30, k: 3 },
     scores,
     plain,
     judge: |window, threshold| Judgement::from_scores(&scores(window), threshold),

@@ -133,6 +133,19 @@ impl Cushion {
     }
 }
 
+/// Parameters of a method without training: beyond the papers, so they are not the papers'.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Untrained {
+    /// The threshold is this many times the median score of the peers ...
+    pub factor: f64,
+    /// ... but never below this score.
+    pub least: f64,
+    /// Samples from one window to the next: closer windows decide sooner.
+    pub shift: usize,
+    /// The filter's `k`.
+    pub k: usize,
+}
+
 /// One comparison method.
 #[derive(Debug)]
 pub struct Method {
@@ -144,12 +157,8 @@ pub struct Method {
     pub smoothing_s: Option<usize>,
     /// How its thresholds are trained.
     pub cushion: Cushion,
-    /// Untrained thresholds: this many times the median score of the peers ...
-    pub untrained_factor: f64,
-    /// ... but never below this score.
-    pub least_threshold: f64,
-    /// Untrained, a method without windows of its own still wants persistence: `k` then.
-    pub untrained_k: usize,
+    /// What the method does without training.
+    pub untrained: Untrained,
     /// The scores of all components: NaN where there is none.
     pub scores: fn(&Window) -> Vec<f64>,
     /// The plain definition, for tests.
@@ -162,6 +171,16 @@ pub struct Method {
 pub const METHODS: &[&Method] = &[&kl::KL, &cwnd::CWND, &cdf::CDF, &median::MEDIAN, &thresh::THRESH];
 
 impl Method {
+    /// The parameters on a grid, trained or untrained.
+    pub fn params_on(&self, interval_s: u32, is_trained: bool) -> Params {
+        let params = self.params.on_grid(interval_s, self);
+        if is_trained {
+            params
+        } else {
+            Params { shift: self.untrained.shift, k: self.untrained.k, ..params }
+        }
+    }
+
     /// Finds a method by name.
     pub fn parse(name: &str) -> Option<&'static Method> {
         METHODS.iter().find(|method| method.name == name).copied()

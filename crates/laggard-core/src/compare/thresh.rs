@@ -2,7 +2,7 @@
 //!
 //! Kept because users compare against it. Misses whatever stays below the largest value seen in training.
 
-use super::{Cushion, Judgement, Method, Params, Window};
+use super::{Cushion, Judgement, Method, Params, Untrained, Window};
 
 /// The method, with the paper's parameters.
 pub static THRESH: Method = Method {
@@ -10,9 +10,7 @@ pub static THRESH: Method = Method {
     params: Params { interval_s: 15, smoothing: 15, size: 60, shift: 30, k: 3 },
     smoothing_s: None,
     cushion: Cushion::Factor(2.0),
-    untrained_factor: 2.0,
-    least_threshold: 0.0,
-    untrained_k: 3,
+    untrained: Untrained { factor: 2.0, least: 0.0, shift: 30, k: 3 },
     scores,
     plain,
     judge: |window, threshold| Judgement::from_scores(&scores(window), threshold),

@@ -9,7 +9,7 @@ use super::evidence::{Episode, Observation};
 use super::gaps::{Follower, Gap, MOST_GAPS};
 use super::track::{Judged, Loads, Track};
 use super::train::Thresholds;
-use crate::compare::{Method, Score, cwnd::CWND};
+use crate::compare::{Method, Params, Score, cwnd::CWND};
 use crate::model::metric::Role;
 use crate::model::{Kind, Metric, Roster};
 use rayon::prelude::*;
@@ -122,6 +122,8 @@ struct OpenSlot {
 /// The operator.
 pub struct Diagnoser {
     config: Config,
+    /// Of the main method, on this grid.
+    params: Params,
     roster: Roster,
     /// Group of each component, and its position there: all that a sample needs of the roster.
     place: Vec<(u32, u32)>,
@@ -154,6 +156,7 @@ impl Diagnoser {
         let group =
             |members: usize| Group { tick: None, ticks: 0, follower: Follower::new(members), loads: None };
         Diagnoser {
+            params: config.method.params_on(config.interval_s, config.thresholds.is_some()),
             config,
             place,
             tracks: Vec::new(),
@@ -290,7 +293,7 @@ impl Diagnoser {
     }
 
     fn is_window_end(&self, slot: u64) -> bool {
-        let (size, shift) = (self.config.method.params.size as u64, self.config.method.params.shift as u64);
+        let (size, shift) = (self.params.size as u64, self.params.shift as u64);
         slot + 1 >= size && (slot + 1 - size).is_multiple_of(shift)
     }
 
@@ -388,7 +391,7 @@ impl Diagnoser {
 
     /// The main method's window that is being filled at a slot.
     fn tick_of(&self, slot: u64) -> u64 {
-        let (size, shift) = (self.config.method.params.size as u64, self.config.method.params.shift as u64);
+        let (size, shift) = (self.params.size as u64, self.params.shift as u64);
         (slot + 1).saturating_sub(size).div_ceil(shift)
     }
 
@@ -433,8 +436,7 @@ impl Diagnoser {
             }
         }
         ranking.sort_by_key(|&(component, accumulator)| (std::cmp::Reverse(accumulator), component));
-        let params = self.config.method.params;
-        let time_s = self.seconds(tick * params.shift as u64 + params.size as u64);
+        let time_s = self.seconds(tick * self.params.shift as u64 + self.params.size as u64);
         self.events.push(Event::Persistence { time_s, group, ranking });
     }
 

@@ -81,10 +81,7 @@ impl Track {
         trained: Option<&Trained>,
     ) -> Track {
         let members = &roster.groups[group].members;
-        let mut params = method.params.on_grid(interval_s, method);
-        if trained.is_none() {
-            params.k = method.untrained_k;
-        }
+        let params = method.params_on(interval_s, trained.is_some());
         let thresholds = |known: &Trained| -> Vec<f64> {
             members.iter().map(|&member| known.threshold(&roster.components[member].name)).collect()
         };

@@ -43,14 +43,26 @@ pub fn threshold(method: &Method, scores: &[f64]) -> f64 {
     if middle.is_nan() {
         f64::INFINITY
     } else {
-        (middle * method.untrained_factor).max(method.least_threshold)
+        (middle * method.untrained.factor).max(method.untrained.least)
     }
 }
 
-/// An even sample of a group's members.
+/// A sample of a group's members, always the same. Not every k-th: members are in name order, and names follow the
+/// wiring, so that a stride would see one server's LUNs only.
 pub fn sample(members: usize) -> Vec<usize> {
-    let step = members.div_ceil(SAMPLED_PEERS).max(1);
-    (0..members).step_by(step).collect()
+    if members <= SAMPLED_PEERS {
+        return (0..members).collect();
+    }
+    let mut pool: Vec<usize> = (0..members).collect();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for chosen in 0..SAMPLED_PEERS {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        pool.swap(chosen, chosen + (state % (members - chosen) as u64) as usize);
+    }
+    pool.truncate(SAMPLED_PEERS);
+    pool
 }
 
 /// The levels of a group in one window, and how far they spread.

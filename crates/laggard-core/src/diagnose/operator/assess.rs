@@ -73,7 +73,7 @@ impl Diagnoser {
 
     fn undecided(&self, group: usize) -> Option<String> {
         let members = self.roster.groups[group].members.len();
-        let params = self.config.method.params;
+        let params = self.params;
         if members < crate::compare::FEWEST_PEERS {
             return Some(format!(
                 "{members} member{}, a comparison needs at least 3",
