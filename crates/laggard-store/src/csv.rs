@@ -245,7 +245,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn problem(&mut self, line: u64, kind: &'static str, message: impl FnOnce() -> String) {
+    fn problem(&mut self, line: u64, kind: &str, message: impl FnOnce() -> String) {
         self.problems.add(self.path, Some(line), kind, message);
     }
 
@@ -265,7 +265,7 @@ impl Rows<'_> {
         for index in 0..self.columns.len() {
             match self.columns[index] {
                 Some(Column::Time) => at = self.time(field(record, index), line),
-                Some(Column::Component) => of = self.component(field(record, index), line),
+                Some(Column::Component) => of = Some(field(record, index)),
                 Some(Column::Server) => server = Some(field(record, index)),
                 Some(Column::Group) => group = Some(field(record, index)),
                 Some(Column::MetricName) => name = Some(field(record, index)),
@@ -273,7 +273,9 @@ impl Rows<'_> {
                 Some(Column::Metric(..)) | None => {}
             }
         }
-        let (Some(time_s), Some(component)) = (at, of) else { return };
+        // A row without a time, such as a header in the middle, must not make its component known.
+        let (Some(time_s), Some(of)) = (at, of) else { return };
+        let Some(component) = self.component(of, line) else { return };
         if server.is_some() || group.is_some() {
             let text = |field: Option<&[u8]>| field.map(|field| String::from_utf8_lossy(field).into_owned());
             self.recording.describe(component, text(server).as_deref(), text(group).as_deref());
@@ -340,7 +342,7 @@ impl Rows<'_> {
                 Some(metric)
             }
             None => {
-                self.problem(line, "metric", || {
+                self.problem(line, &format!("metric {name}"), || {
                     format!("unknown metric `{name}` (nearest: `{}`); skipped", Metric::nearest(&name))
                 });
                 None
@@ -352,14 +354,19 @@ impl Rows<'_> {
         let value = match number(text) {
             Number::Value(value) => value * factor,
             Number::Missing => return,
-            Number::Infinite => {
-                self.problem(line, "infinite", || format!("{metric} is infinite; taken as missing"));
+            Number::Impossible => {
+                self.problem(line, "impossible", || {
+                    format!(
+                        "`{}` is impossible for {metric}; taken as missing",
+                        String::from_utf8_lossy(text)
+                    )
+                });
                 return;
             }
             Number::Bad => {
                 self.problem(line, "number", || {
                     format!(
-                        "`{}` is not a number for {metric}; taken as missing",
+                        "`{}` is not a number for {metric} (decimals need a point); taken as missing",
                         String::from_utf8_lossy(text)
                     )
                 });
@@ -389,10 +396,14 @@ fn field(record: &ByteRecord, index: usize) -> &[u8] {
     text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(text)
 }
 
+/// No metric of a machine exceeds this; a wrapped 64-bit counter does.
+const MOST: f64 = 1e15;
+
 enum Number {
     Value(f64),
     Missing,
-    Infinite,
+    /// Infinite, negative, or beyond anything a machine can do.
+    Impossible,
     Bad,
 }
 
@@ -400,8 +411,8 @@ fn number(text: &[u8]) -> Number {
     let Ok(text) = std::str::from_utf8(text) else { return Number::Bad };
     match text.parse::<f64>() {
         Ok(value) if value.is_nan() => Number::Missing,
-        Ok(value) if laggard_core::compare::is_measurement(value) => Number::Value(value),
-        Ok(_) => Number::Infinite,
+        Ok(value) if (0.0..=MOST).contains(&value) => Number::Value(value),
+        Ok(_) => Number::Impossible,
         Err(_) => match text.to_ascii_lowercase().as_str() {
             "" | "na" | "n/a" | "null" | "none" | "-" => Number::Missing,
             _ => Number::Bad,

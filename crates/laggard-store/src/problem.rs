@@ -34,22 +34,17 @@ impl std::fmt::Display for Problem {
 #[derive(Debug, Default)]
 pub struct Problems {
     list: Vec<Problem>,
-    index: HashMap<(PathBuf, &'static str), usize>,
+    index: HashMap<(PathBuf, String), usize>,
 }
 
 impl Problems {
     /// Adds a problem; `kind` decides which are alike.
-    pub fn add(
-        &mut self,
-        path: &Path,
-        line: Option<u64>,
-        kind: &'static str,
-        message: impl FnOnce() -> String,
-    ) {
-        match self.index.get(&(path.to_path_buf(), kind)) {
+    pub fn add(&mut self, path: &Path, line: Option<u64>, kind: &str, message: impl FnOnce() -> String) {
+        let key = (path.to_path_buf(), kind.to_string());
+        match self.index.get(&key) {
             Some(&known) => self.list[known].count += 1,
             None => {
-                self.index.insert((path.to_path_buf(), kind), self.list.len());
+                self.index.insert(key, self.list.len());
                 self.list.push(Problem { path: path.into(), line, message: message(), count: 1 });
             }
         }

@@ -4,6 +4,7 @@ use crate::csv::{self, Mapping};
 use crate::problem::Problems;
 use crate::recording::Recording;
 use crate::store;
+use crate::time;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -29,6 +30,16 @@ pub enum ReadError {
     },
 }
 
+impl ReadError {
+    /// What is wrong, without the path.
+    fn reason(&self) -> String {
+        match self {
+            ReadError::Io { source, .. } => source.to_string(),
+            ReadError::Format { message, .. } => message.clone(),
+        }
+    }
+}
+
 /// Told how many bytes of how many have been read.
 pub type Progress<'a> = &'a dyn Fn(u64, u64);
 
@@ -42,14 +53,35 @@ pub fn read(
     let mut recording = Recording::default();
     let mut files = Vec::new();
     for path in paths {
+        // As other tools do: a dash is what comes through the pipe.
+        let path = if path.as_os_str() == "-" { &PathBuf::from("/dev/stdin") } else { path };
         if path.is_dir() { files.extend(store::files(path)?) } else { files.push(path.clone()) }
     }
     let size = |path: &PathBuf| path.metadata().map_or(0, |known| known.len());
     let total: u64 = files.iter().map(size).sum();
     let mut done = 0;
+    let mut refused = None;
     for path in &files {
-        read_file(path, mapping, &mut recording, problems, &|bytes| progress(done + bytes, total))?;
+        let outcome =
+            read_file(path, mapping, &mut recording, problems, &|bytes| progress(done + bytes, total));
+        if let Err(error) = outcome {
+            // One bad file among many is a problem; only a bad one, a failure.
+            if files.len() > 1 {
+                problems.add(path, None, "refused", || error.reason());
+            }
+            refused = Some(error);
+        }
+        recording.next_file();
         done += size(path);
+    }
+    if let Some(error) = refused.filter(|_| recording.samples == 0) {
+        return Err(error);
+    }
+    if let (Some((count, example)), Some(path)) = (recording.drop_strays(), files.first()) {
+        let near = time::format(example);
+        problems.add(path, None, "strays", || {
+            format!("{count} samples lie more than a year from all others (such as {near}); dropped")
+        });
     }
     recording.settle();
     Ok(recording)

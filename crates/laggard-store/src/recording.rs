@@ -9,12 +9,21 @@ use std::collections::HashMap;
 /// Samples of one metric of one component: seconds and values, in the order read until [`Recording::settle`].
 pub type Series = Vec<(i64, f64)>;
 
+#[derive(Debug, Default)]
+struct Stored {
+    samples: Series,
+    /// The file of the last sample: order is a matter within one file.
+    file: u32,
+}
+
 /// Everything that was read.
 #[derive(Debug, Default)]
 pub struct Recording {
     components: Vec<Observed>,
     index: HashMap<String, usize>,
-    series: Vec<[Option<Box<Series>>; Metric::COUNT]>,
+    series: Vec<[Option<Box<Stored>>; Metric::COUNT]>,
+    /// Files read so far.
+    files: u32,
     /// Samples read.
     pub samples: u64,
 }
@@ -48,11 +57,18 @@ impl Recording {
     pub fn push(&mut self, component: usize, metric: Metric, time_s: i64, value: f64) -> Ordering {
         let network = matches!(metric.properties().role, Role::NetworkVolume | Role::Congestion);
         self.components[component].has_network |= network || matches!(metric, Metric::Rxpck | Metric::Txpck);
-        let series = self.series[component][metric as usize].get_or_insert_default();
-        let order = series.last().map_or(Ordering::Greater, |(last, _)| time_s.cmp(last));
-        series.push((time_s, value));
+        let stored = self.series[component][metric as usize].get_or_insert_default();
+        let before = stored.samples.last().filter(|_| stored.file == self.files);
+        let order = before.map_or(Ordering::Greater, |(last, _)| time_s.cmp(last));
+        stored.file = self.files;
+        stored.samples.push((time_s, value));
         self.samples += 1;
         order
+    }
+
+    /// What follows is from another file.
+    pub fn next_file(&mut self) {
+        self.files += 1;
     }
 
     /// What the data says about its components.
@@ -62,7 +78,7 @@ impl Recording {
 
     /// The samples of a component in a metric, if there are any.
     pub fn series(&self, component: usize, metric: Metric) -> Option<&Series> {
-        self.series[component][metric as usize].as_deref()
+        self.series[component][metric as usize].as_ref().map(|stored| &stored.samples)
     }
 
     /// The index of a component.
@@ -77,8 +93,12 @@ impl Recording {
 
     /// First and last moment.
     pub fn span(&self) -> Option<(i64, i64)> {
-        let all =
-            self.series.iter().flatten().flatten().flat_map(|series| series.iter().map(|(time, _)| *time));
+        let all = self
+            .series
+            .iter()
+            .flatten()
+            .flatten()
+            .flat_map(|stored| stored.samples.iter().map(|(time, _)| *time));
         all.fold(None, |span, time| {
             span.map_or(Some((time, time)), |(from, to): (i64, i64)| Some((from.min(time), to.max(time))))
         })
@@ -86,12 +106,58 @@ impl Recording {
 
     /// Brings every series into time order; of several samples at one moment the last read stays.
     pub fn settle(&mut self) {
-        for series in self.series.iter_mut().flatten().flatten() {
+        for Stored { samples: series, .. } in self.series.iter_mut().flatten().flatten().map(Box::as_mut) {
             if !series.is_sorted_by(|a, b| a.0 < b.0) {
                 series.sort_by_key(|(time, _)| *time);
                 keep_last_of_each_moment(series);
             }
         }
+    }
+}
+
+/// Samples further than this from nearly all others are a clock's fault, not a recording.
+const STRAY_S: i64 = 366 * 86_400;
+
+impl Recording {
+    /// Drops a few samples that lie more than a year from the others: one bad timestamp must not stretch the recording.
+    /// Returns how many, and one of their times.
+    pub fn drop_strays(&mut self) -> Option<(u64, i64)> {
+        let stored = self.series.iter().flatten().flatten();
+        let mut times: Vec<i64> =
+            stored.flat_map(|stored| stored.samples.iter().map(|(time, _)| *time)).collect();
+        if times.is_empty() {
+            return None;
+        }
+        let half = times.len() / 2;
+        let middle = *times.select_nth_unstable(half).1;
+        let is_far = |time: i64| time.abs_diff(middle) > STRAY_S as u64;
+        let far = times.iter().filter(|time| is_far(**time)).count();
+        let example = times.iter().copied().find(|time| is_far(*time))?;
+        // Years of data are years of data.
+        if far * 100 > times.len() {
+            return None;
+        }
+        for slot in self.series.iter_mut().flatten() {
+            if let Some(stored) = slot {
+                stored.samples.retain(|(time, _)| !is_far(*time));
+                if stored.samples.is_empty() {
+                    *slot = None;
+                }
+            }
+        }
+        self.samples -= far as u64;
+        Some((far as u64, example))
+    }
+
+    /// How long was recorded, gaps left out: samples times interval of the longest series.
+    pub fn recorded_s(&self) -> i64 {
+        let stored = self.series.iter().flatten().flatten();
+        let length = |stored: &Stored| {
+            crate::align::interval_of(&stored.samples)
+                .unwrap_or(0)
+                .saturating_mul(stored.samples.len() as i64)
+        };
+        stored.map(|stored| length(stored)).max().unwrap_or(0)
     }
 }
 
@@ -104,6 +170,22 @@ fn keep_last_of_each_moment(series: &mut Series) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_bad_timestamp_is_dropped_and_years_of_data_are_not() {
+        let mut recording = Recording::default();
+        let disk = recording.component("sda");
+        for slot in 0..1000 {
+            recording.push(disk, Metric::Await, 1_700_000_000 + slot * 15, 1.0);
+        }
+        recording.push(disk, Metric::Await, 0, 1.0);
+        assert_eq!(recording.drop_strays(), Some((1, 0)));
+        assert_eq!(recording.recorded_s(), 15_000);
+        for slot in 0..1000 {
+            recording.push(disk, Metric::Await, 1_500_000_000 + slot * 15, 1.0);
+        }
+        assert_eq!(recording.drop_strays(), None);
+    }
 
     #[test]
     fn out_of_order_and_repeated_samples_settle() {

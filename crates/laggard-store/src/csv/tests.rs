@@ -52,7 +52,7 @@ fn bad_rows_are_named_by_line_and_the_rest_is_used() {
         (4, "`fast` is not a number"),
         (5, "unknown metric `awiat` (nearest: `await`)"),
         (6, "no component name"),
-        (7, "infinite"),
+        (7, "`inf` is impossible for await"),
         (9, "has this time already"),
         (10, "goes back in time"),
         (11, "2 of 4 columns"),
@@ -66,6 +66,15 @@ fn bad_rows_are_named_by_line_and_the_rest_is_used() {
             "{line} {part}: {problems:#?}"
         );
     }
+}
+
+#[test]
+fn a_header_in_the_middle_is_no_component_and_negative_values_are_missing() {
+    let text = "ts,disk_id,latency\n0,a,1\nts,disk_id,latency\n15,a,-1\n30,a,18446744073709551615\n45,a,2\n";
+    let (recording, problems) = load(text, None).unwrap();
+    assert_eq!(recording.observed().len(), 1);
+    assert_eq!(awaits(&recording, "a"), [(0, 1.0), (45, 2.0)]);
+    assert_eq!(problems.len(), 2, "{problems:?}");
 }
 
 #[test]
@@ -119,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_reads_back(values in proptest::collection::vec((0..10_000i64, "[a-z]{1,5}", -1e9..1e9f64), 1..50)) {
+    fn what_is_written_reads_back(values in proptest::collection::vec((0..10_000i64, "[a-z]{1,5}", 0.0..1e9f64), 1..50)) {
         let mut text = String::from("timestamp,component,metric,value\n");
         values.iter().for_each(|(time, name, value)| text.push_str(&format!("{time},{name},rd_sec,{value}\n")));
         let (recording, _) = load(&text, None).unwrap();
