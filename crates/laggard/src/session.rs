@@ -63,7 +63,7 @@ impl Session {
     pub fn outcome(&self) -> Outcome {
         match &self.diagnosis {
             diagnosis if !diagnosis.incidents.is_empty() => Outcome::Suspect,
-            diagnosis if diagnosis.is_undecided() => Outcome::Undecided,
+            diagnosis if diagnosis.is_undecided => Outcome::Undecided,
             _ => Outcome::Quiet,
         }
     }

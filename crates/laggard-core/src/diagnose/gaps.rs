@@ -59,6 +59,11 @@ impl Follower {
         }
     }
 
+    /// The last slot in which a member was seen, in any metric.
+    pub fn heard(&self, member: usize) -> Option<u64> {
+        self.seen[member].map(|(_, slot)| slot)
+    }
+
     /// Holes that are still open.
     pub fn open(&self) -> Vec<Hole> {
         let end = self.last_slot.map_or(0, |last| last + 1);

@@ -3,7 +3,7 @@
 use super::cause::Cause;
 use super::evidence::Episode;
 use super::gaps::Gap;
-use crate::model::Kind;
+use crate::model::{Kind, Metric};
 
 /// One problem, in the part that explains it.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,6 +80,10 @@ pub struct Diagnosis {
     pub method: &'static str,
     /// Per group of the roster: why nothing can be decided, if so.
     pub undecided_groups: Vec<Option<String>>,
+    /// Nothing suspect, but a group that could have been compared was not.
+    pub is_undecided: bool,
+    /// Group and metric of what was judged.
+    pub judged: Vec<(usize, Metric)>,
     /// Problems, worst first.
     pub incidents: Vec<Incident>,
     /// Per component of the roster.
@@ -90,11 +94,4 @@ pub struct Diagnosis {
     pub more_gaps: usize,
     /// Samples that came after their slot was closed, and were not used.
     pub late_samples: u64,
-}
-
-impl Diagnosis {
-    /// Nothing suspect, but something that could not be decided at all.
-    pub fn is_undecided(&self) -> bool {
-        self.incidents.is_empty() && self.undecided_groups.iter().all(Option::is_some)
-    }
 }

@@ -125,7 +125,12 @@ fn lost_attachments(roster: &Roster, open: &mut BTreeMap<usize, Episode>) -> Vec
             Some(&id) if alone => (roster.components[id].name.clone(), Kind::Attachment),
             _ => (server, Kind::Server),
         };
-        incidents.push(incident(name, kind, Cause::LostAttachment, &shown, open));
+        let mut found = incident(name, kind, Cause::LostAttachment, &shown, open);
+        // The attachment that was lost speaks for the incident, not the one that took its load.
+        found
+            .explains
+            .sort_by_key(|id| roster.components[*id].attachment.as_ref().map(|(_, priority)| *priority));
+        incidents.push(found);
     }
     incidents
 }
@@ -200,8 +205,6 @@ fn shared_cause(roster: &Roster, part: &Part, explained: &[usize], open: &BTreeM
     let most = votes.into_iter().max_by_key(|(_, count)| *count).map_or(Cause::Unknown, |(cause, _)| cause);
     match (part.0, most) {
         (Kind::Controller | Kind::Drawer, _) if 2 * jittery > explained.len() => Cause::DrawerError,
-        (Kind::Server, Cause::Silent) => Cause::ServerDown,
-        (Kind::Controller, Cause::Silent) => Cause::ControllerFailed,
         (_, Cause::DiskBusy) => Cause::ComponentFault,
         (_, most) => most,
     }

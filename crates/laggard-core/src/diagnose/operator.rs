@@ -7,7 +7,7 @@ mod assess;
 
 use super::evidence::{Episode, Observation};
 use super::gaps::{Follower, Gap, MOST_GAPS};
-use super::track::{Judged, Loads, Track};
+use super::track::{Judged, Loads, Surroundings, Track};
 use super::train::Thresholds;
 use crate::compare::{Method, Params, Score, cwnd::CWND};
 use crate::model::metric::Role;
@@ -211,6 +211,8 @@ impl Diagnoser {
         for group in 0..self.groups.len() {
             self.end_tick(group);
         }
+        // Repairs after the last sample: what was seen is history all the same.
+        self.resolve_until(i64::MAX);
     }
 
     /// What happened since the last call.
@@ -273,8 +275,10 @@ impl Diagnoser {
         };
         let mut due: Vec<(usize, &mut Track)> = self.tracks.iter_mut().enumerate().filter(due).collect();
         let push = |(index, track): &mut (usize, &mut Track)| {
-            let loads = groups[track.group].loads.as_ref();
-            (*index, row_of(*index).map_or_else(Vec::new, |row| track.push(slot, row, loads)))
+            let group = &groups[track.group];
+            let heard = |member: usize| group.follower.heard(member);
+            let around = Surroundings { loads: group.loads.as_ref(), heard: &heard };
+            (*index, row_of(*index).map_or_else(Vec::new, |row| track.push(slot, row, around)))
         };
         let work: usize = due.iter().filter_map(|(index, _)| row_of(*index)).map(Vec::len).sum();
         let judged: Vec<(usize, Vec<Judged>)> = match due.len() > 1 && work >= WORTH_SHARING && is_window_end
@@ -449,11 +453,12 @@ impl Diagnoser {
 
     /// The operator's "resolved": the accumulator is zero, and what was seen so far is history.
     pub fn resolve(&mut self, component: usize) {
+        let slot = (self.newest - self.origin.unwrap_or(self.newest)).max(0) as u64;
         self.states[component] =
             ComponentState { decided: self.states[component].decided, ..ComponentState::default() };
         let (group, position) = (self.place[component].0 as usize, self.place[component].1 as usize);
         for track in self.tracks.iter_mut().filter(|track| track.group == group) {
-            track.resolve(position);
+            track.resolve(position, slot);
         }
         if let Some((_, states)) = &mut self.groups[group].tick {
             states[position] = State::Undecided;

@@ -32,6 +32,17 @@ pub struct Track {
     /// The last decided windows, to date the filter's memory.
     decided: VecDeque<u64>,
     first_decided: Option<u64>,
+    /// How many windows could be decided.
+    pub decided_windows: u64,
+}
+
+/// What a track is told about its group beside its own metric.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// How much each member has to do, where that is recorded.
+    pub loads: Option<&'a Loads>,
+    /// The last slot with a sample of a member (position) in any metric.
+    pub heard: &'a dyn Fn(usize) -> Option<u64>,
 }
 
 /// A window of a track, judged. Vectors run over `members`.
@@ -97,11 +108,12 @@ impl Track {
             joined: vec![None; members.len()],
             decided: VecDeque::new(),
             first_decided: None,
+            decided_windows: 0,
         }
     }
 
-    /// Takes the row of a slot; returns the windows that it completes. `loads` are those of the group, if known.
-    pub fn push(&mut self, slot: u64, row: &[f64], loads: Option<&Loads>) -> Vec<Judged> {
+    /// Takes the row of a slot; returns the windows that it completes.
+    pub fn push(&mut self, slot: u64, row: &[f64], around: Surroundings) -> Vec<Judged> {
         for (joined, value) in self.joined.iter_mut().zip(row) {
             if joined.is_none() && !value.is_nan() {
                 *joined = Some(slot);
@@ -109,22 +121,29 @@ impl Track {
         }
         let mut windows = Vec::new();
         self.windower.push(slot, row, &mut |index, window| windows.push((index, window)));
-        windows.into_iter().map(|(index, window)| self.judge(index, window, loads)).collect()
+        windows.into_iter().map(|(index, window)| self.judge(index, window, around)).collect()
     }
 
-    /// The operator says that a member is repaired.
-    pub fn resolve(&mut self, position: usize) {
+    /// The operator says that a member was repaired at a slot: windows that began before it say nothing of the member.
+    pub fn resolve(&mut self, position: usize, slot: u64) {
         self.filters[position].clear();
+        self.joined[position] = Some(slot + self.grace());
     }
 
-    fn judge(&mut self, index: u64, window: Window, loads: Option<&Loads>) -> Judged {
+    /// A window counts for a member that joined in its first quarter.
+    fn grace(&self) -> u64 {
+        self.params.size as u64 / 4
+    }
+
+    fn judge(&mut self, index: u64, window: Window, around: Surroundings) -> Judged {
         let from = index * self.params.shift as u64;
         let (members, window) = self.present_members(from, window);
         let mut judged = Judged {
             index,
             from,
             to: from + self.params.size as u64,
-            decided: window.is_comparable(),
+            // Before the moving average is full, one sample stands for many.
+            decided: window.is_comparable() && from + self.params.size as u64 >= self.params.smoothing as u64,
             scores: vec![Score::Missing; members.len()],
             thresholds: vec![f64::NAN; members.len()],
             anomalous: vec![false; members.len()],
@@ -139,15 +158,16 @@ impl Track {
             if self.decided.len() > 64 {
                 self.decided.pop_front();
             }
-            self.decide(&mut judged, &window, loads.filter(|loads| loads.index == index));
+            self.decided_windows += 1;
+            self.decide(&mut judged, &window, around);
         }
         judged
     }
 
     /// Members that had joined when the window began, and the window without the others.
     fn present_members(&self, from: u64, window: Window) -> (Vec<usize>, Window) {
-        let grace = from + self.params.size as u64 / 4;
-        let here = |position: &usize| self.joined[*position].is_some_and(|joined| joined <= grace);
+        let latest = from + self.grace();
+        let here = |position: &usize| self.joined[*position].is_some_and(|joined| joined <= latest);
         let members: Vec<usize> = (0..self.joined.len()).filter(here).collect();
         if members.len() == self.joined.len() {
             return (members, window);
@@ -157,8 +177,9 @@ impl Track {
         (members, Window::new(values, size))
     }
 
-    fn decide(&mut self, judged: &mut Judged, window: &Window, loads: Option<&Loads>) {
+    fn decide(&mut self, judged: &mut Judged, window: &Window, around: Surroundings) {
         self.score(judged, window);
+        let loads = around.loads.filter(|loads| loads.index == judged.index);
         if self.metric.properties().role == Role::Load {
             judged.loads = Some(self.loads(judged, window));
         }
@@ -168,14 +189,19 @@ impl Track {
         let mut levels = None;
         let mut usual_unsteadiness = None;
         for position in 0..judged.members.len() {
+            let heard = (around.heard)(judged.members[position]).is_some_and(|slot| slot >= judged.from);
             let silent_matters =
-                self.trained.is_none() && window.of(position).iter().all(|value| value.is_nan());
+                self.trained.is_none() && !heard && window.of(position).iter().all(|value| value.is_nan());
             let mut exceeded = exceeds(position) || silent_matters;
             let mut observation = None;
             if exceeded {
                 let levels = levels.get_or_insert_with(|| Levels::new(self.metric, window));
                 let load = loads.map_or(1.0, |loads| loads.ratios[judged.members[position]]);
-                let relation = levels.relation(position, load);
+                let relation = match levels.relation(position, load) {
+                    // It lives, and has nothing to say in this metric: no requests, no latency.
+                    Relation::Silent if heard => Relation::Idle,
+                    relation => relation,
+                };
                 exceeded = self.trained.is_some() || self.matters(relation);
                 let usual = *usual_unsteadiness.get_or_insert_with(|| usual(window));
                 let unsteady = untrained::unsteadiness(window.of(position));

@@ -33,7 +33,7 @@ pub fn headline(session: &Session) -> String {
     session.roster.components.iter().for_each(|component| *kinds.entry(component.kind).or_default() += 1);
     let kinds: Vec<String> = kinds.into_iter().map(|(kind, count)| counted(count, kind.name())).collect();
     let problems = match diagnosis.incidents.len() {
-        0 if diagnosis.is_undecided() => "Undecided".into(),
+        0 if diagnosis.is_undecided => "Undecided".into(),
         0 => "Nothing suspect".into(),
         count => counted(count, "problem"),
     };

@@ -5,6 +5,9 @@ use crate::diagnose::evidence::Episode;
 use crate::diagnose::gaps::Gap;
 use crate::diagnose::incident::{ComponentVerdict, Diagnosis, Verdict};
 use crate::diagnose::localise;
+use crate::diagnose::track::Track;
+use crate::model::Metric;
+use crate::model::metric::Role;
 use std::collections::HashSet;
 
 impl Diagnoser {
@@ -42,6 +45,8 @@ impl Diagnoser {
             interval_s: self.config.interval_s,
             method: self.config.method.name,
             components: components.collect(),
+            is_undecided: self.is_undecided(&undecided_groups) && incidents.is_empty(),
+            judged: self.judged(),
             undecided_groups,
             incidents,
             gaps,
@@ -71,27 +76,44 @@ impl Diagnoser {
         Some(trouble)
     }
 
+    /// A group that could have been compared was not. Groups of one or two never can, and are no reason for alarm.
+    fn is_undecided(&self, undecided: &[Option<String>]) -> bool {
+        let sizes = self.roster.groups.iter().map(|group| group.members.len());
+        let comparable = |size: usize| size >= crate::compare::FEWEST_PEERS;
+        undecided.iter().zip(sizes).any(|(reason, size)| reason.is_some() && comparable(size))
+            || undecided.iter().all(Option::is_some)
+    }
+
     fn undecided(&self, group: usize) -> Option<String> {
         let members = self.roster.groups[group].members.len();
-        let params = self.params;
         if members < crate::compare::FEWEST_PEERS {
-            return Some(format!(
-                "{members} member{}, a comparison needs at least 3",
-                if members == 1 { "" } else { "s" }
-            ));
+            let plural = if members == 1 { "" } else { "s" };
+            return Some(format!("{members} member{plural}, a comparison needs at least 3"));
         }
-        let needed = (params.size + (params.k - 1) * params.shift) as u64 * u64::from(self.config.interval_s);
-        match self.groups[group].ticks {
-            0 => Some(format!(
-                "no window with data of three members; `{}` needs {needed} s of recording",
-                self.config.method.name
-            )),
-            ticks if ticks < params.k as u64 => Some(format!(
-                "only {ticks} windows; `{}` needs {needed} s of recording",
-                self.config.method.name
-            )),
-            _ => None,
-        }
+        let indicting = self
+            .tracks
+            .iter()
+            .filter(|track| track.group == group && track.metric.properties().role != Role::Load);
+        // Congestion alone decides only where nothing else was recorded: it is blind to disks.
+        let is_main = |track: &&Track| track.metric.properties().role != Role::Congestion;
+        let main = indicting.clone().filter(is_main).max_by_key(|track| track.decided_windows);
+        let Some(best) = main.or_else(|| indicting.max_by_key(|track| track.decided_windows)) else {
+            return Some("none of its metrics is compared (docs/metrics.md)".into());
+        };
+        let params = best.params;
+        let slots = (params.size + (params.k - 1) * params.shift) as u64;
+        let needed = slots * u64::from(self.config.interval_s);
+        (best.decided_windows < params.k as u64).then(|| {
+            let (windows, method) = (best.decided_windows, best.method.name);
+            let plural = if windows == 1 { "" } else { "s" };
+            format!("{windows} window{plural} with data of three members; `{method}` needs {needed} s of recording")
+        })
+    }
+
+    /// Per group and metric: what was judged often enough to mean something.
+    fn judged(&self) -> Vec<(usize, Metric)> {
+        let enough = |track: &&Track| track.decided_windows >= track.params.k as u64;
+        self.tracks.iter().filter(enough).map(|track| (track.group, track.metric)).collect()
     }
 
     fn verdict(&self, component: usize, is_suspect: bool, undecided: &[Option<String>]) -> ComponentVerdict {
