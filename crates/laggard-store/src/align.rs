@@ -15,7 +15,10 @@ const LOOKED_AT: usize = 4000;
 /// A sample stands for at most so many slots; a series with larger steps has holes, not an interval.
 const MOST_COVERED: i64 = 100;
 
-/// The usual time between two samples of a series.
+/// Fewer steps than this do not make an interval.
+const FEWEST_STEPS: usize = 3;
+
+/// The usual time between two samples of a series, if there are enough to tell.
 pub fn interval_of(series: &Series) -> Option<i64> {
     let mut steps: Vec<i64> = series
         .windows(2)
@@ -23,7 +26,7 @@ pub fn interval_of(series: &Series) -> Option<i64> {
         .map(|pair| pair[1].0 - pair[0].0)
         .filter(|step| *step > 0)
         .collect();
-    if steps.is_empty() {
+    if steps.len() < FEWEST_STEPS {
         return None;
     }
     let half = steps.len() / 2;
@@ -41,11 +44,11 @@ pub struct Intervals {
     pub coarsest_s: i64,
 }
 
-/// The intervals of a recording's series; `None` if no series has two samples.
-pub fn intervals(recording: &Recording) -> Option<Intervals> {
+/// The intervals of the series of the wanted metrics; `None` if none has enough samples.
+pub fn intervals(recording: &Recording, wanted: impl Fn(Metric) -> bool) -> Option<Intervals> {
     let mut all: Vec<i64> = Vec::new();
     for component in 0..recording.observed().len() {
-        for metric in Metric::all() {
+        for metric in Metric::all().filter(|metric| wanted(*metric)) {
             all.extend(recording.series(component, metric).and_then(interval_of));
         }
     }
@@ -203,7 +206,10 @@ mod tests {
 
     #[test]
     fn a_coarse_series_is_spread_over_the_slots_it_covers() {
-        assert_eq!(on_grid(&vec![(60, 1.0), (120, 2.0)], 30, None), [(2, 1.0), (3, 2.0), (4, 2.0)]);
+        assert_eq!(
+            on_grid(&(1..5).map(|i| (i * 60, i as f64)).collect(), 30, None)[..3],
+            [(2, 1.0), (3, 2.0), (4, 2.0)]
+        );
     }
 
     #[test]

@@ -118,12 +118,6 @@ fn factor(metric: Metric, unit: &str) -> Result<f64, String> {
     found.ok_or_else(|| format!("{metric} is in {own}; unit `{unit}` is unknown (known: {})", names()))
 }
 
-/// Whether the first line of a file looks like the header of a CSV that can be read without a mapping.
-pub fn recognises(first_line: &str) -> bool {
-    let (fields, _) = split_header(first_line);
-    layout(&fields).is_ok()
-}
-
 fn split_header(line: &str) -> (Vec<String>, u8) {
     let line = line.trim_start_matches('\u{feff}').trim_end_matches(['\r', '\n']);
     let delimiter =
@@ -259,6 +253,14 @@ impl Rows<'_> {
             }
             return;
         }
+        let surplus = (self.columns.len()..record.len()).find(|&index| !field(record, index).is_empty());
+        if surplus.is_some() {
+            let (has, needs) = (record.len(), self.columns.len());
+            self.problem(line, "long", || {
+                format!("the row has {has} columns, the header {needs}; skipped (a comma within a field?)")
+            });
+            return;
+        }
         let mut at = None;
         let mut of = None;
         let (mut server, mut group, mut name, mut value) = (None, None, None, None);
@@ -277,7 +279,7 @@ impl Rows<'_> {
         let (Some(time_s), Some(of)) = (at, of) else { return };
         let Some(component) = self.component(of, line) else { return };
         if server.is_some() || group.is_some() {
-            let text = |field: Option<&[u8]>| field.map(|field| String::from_utf8_lossy(field).into_owned());
+            let text = |field: Option<&[u8]>| field.map(printable);
             self.recording.describe(component, text(server).as_deref(), text(group).as_deref());
         }
         if let (Some(name), Some(value)) = (name, value) {
@@ -322,9 +324,7 @@ impl Rows<'_> {
             self.problem(line, "component", || "no component name; skipped".into());
             return None;
         }
-        // Names are printed on terminals: no escape sequences from other people's files.
-        let name = String::from_utf8_lossy(text).replace(char::is_control, "?");
-        let component = self.recording.component(&name);
+        let component = self.recording.component(&printable(text));
         self.last_component = Some((text.to_vec(), component));
         Some(component)
     }
@@ -389,6 +389,11 @@ impl Rows<'_> {
             }
         }
     }
+}
+
+/// Names are printed on terminals: no escape sequences from other people's files.
+fn printable(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).replace(char::is_control, "?")
 }
 
 fn field(record: &ByteRecord, index: usize) -> &[u8] {

@@ -55,7 +55,12 @@ pub fn read(
     for path in paths {
         // As other tools do: a dash is what comes through the pipe.
         let path = if path.as_os_str() == "-" { &PathBuf::from("/dev/stdin") } else { path };
-        if path.is_dir() { files.extend(store::files(path)?) } else { files.push(path.clone()) }
+        match path.is_dir().then(|| store::files(path)) {
+            Some(Ok(found)) => files.extend(found),
+            Some(Err(error)) if paths.len() > 1 => problems.add(path, None, "refused", || error.reason()),
+            Some(Err(error)) => return Err(error),
+            None => files.push(path.clone()),
+        }
     }
     let size = |path: &PathBuf| path.metadata().map_or(0, |known| known.len());
     let total: u64 = files.iter().map(size).sum();
@@ -66,7 +71,7 @@ pub fn read(
             read_file(path, mapping, &mut recording, problems, &|bytes| progress(done + bytes, total));
         if let Err(error) = outcome {
             // One bad file among many is a problem; only a bad one, a failure.
-            if files.len() > 1 {
+            if files.len() > 1 || paths.len() > 1 {
                 problems.add(path, None, "refused", || error.reason());
             }
             refused = Some(error);

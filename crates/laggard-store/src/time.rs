@@ -10,14 +10,12 @@ const LARGEST_SECONDS: f64 = 1e11;
 pub fn parse(text: &str) -> Option<i64> {
     let text = text.trim();
     if let Ok(number) = text.parse::<f64>() {
-        let mut seconds = number;
-        while seconds.abs() >= LARGEST_SECONDS {
-            if !seconds.is_finite() {
-                return None;
-            }
-            seconds /= 1000.0;
-        }
-        return seconds.is_finite().then_some(seconds.floor() as i64);
+        // As they are, or milli-, micro-, nanoseconds.
+        let seconds = [1.0, 1e3, 1e6, 1e9].into_iter().map(|unit| number / unit);
+        return seconds
+            .into_iter()
+            .find(|seconds| seconds.abs() < LARGEST_SECONDS)
+            .map(|seconds| seconds.floor() as i64);
     }
     if let Ok(timestamp) = text.parse::<Timestamp>() {
         return Some(timestamp.as_nanosecond().div_euclid(1_000_000_000) as i64);
@@ -68,6 +66,8 @@ mod tests {
         assert_eq!(parse("2011-05-09T02:00:05+02:00"), Some(1_304_899_205));
         assert_eq!(parse("2011-05-09 00:00:05"), Some(1_304_899_205));
         assert_eq!(parse("yesterday"), None);
+        assert_eq!(parse("1304899205000000000"), Some(1_304_899_205));
+        assert_eq!(parse("1e300"), None);
         assert_eq!(parse("nan"), None);
         assert_eq!(parse("inf"), None);
         assert_eq!(format(1_304_899_205), "2011-05-09T00:00:05Z");

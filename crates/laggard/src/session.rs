@@ -35,8 +35,7 @@ impl Session {
         bar: &ProgressBar,
     ) -> Session {
         let interval_s = config.interval_s;
-        let aligned =
-            Aligned::new(&recording, &roster, interval_s, |metric| metric.properties().role != Role::Context);
+        let aligned = Aligned::new(&recording, &roster, interval_s, is_compared);
         drop(recording);
         let mut diagnoser = Diagnoser::new(config, roster);
         let mut history = Vec::new();
@@ -71,9 +70,9 @@ impl Session {
 
 /// `cdf` for anything long enough for it; short recordings at a fine grain are test-bench runs, and `kl` was made for those.
 pub fn suitable_method(recording: &Recording) -> &'static Method {
-    let fine =
-        align::intervals(recording).is_some_and(|found| found.usual_s < i64::from(CDF.params.interval_s));
-    let short = recording.span().is_some_and(|(from, to)| to - from < SHORT_S);
+    let found = align::intervals(recording, is_compared);
+    let fine = found.is_some_and(|found| found.usual_s < i64::from(CDF.params.interval_s));
+    let short = recording.recorded_s() < SHORT_S;
     if fine && short { &KL } else { &CDF }
 }
 
@@ -88,17 +87,46 @@ pub fn main_entry(thresholds: &Thresholds) -> Option<&Trained> {
     thresholds.thresholds.iter().find(|entry| entry.method != CWND.name).or(thresholds.thresholds.first())
 }
 
+/// Whether diagnosis compares a metric.
+pub fn is_compared(metric: Metric) -> bool {
+    metric.properties().role != Role::Context
+}
+
 /// The scores of one window of one group.
 pub struct Scored<'a> {
     /// Index of the window.
     pub window: u64,
+    /// Index of the group.
+    pub group: usize,
     /// Roster indices.
     pub components: &'a [usize],
     /// Their scores.
-    pub scores: &'a [f64],
+    pub scores: Vec<f64>,
+    /// Slot of each one's first sample, from the origin.
+    pub joined: &'a [u64],
 }
 
-/// Runs one method over one metric, group by group.
+/// One group under comparison in one metric.
+struct Run {
+    members: Vec<usize>,
+    joined: Vec<u64>,
+    windower: Windower,
+    row: Vec<f64>,
+    slot: Option<u64>,
+}
+
+impl Run {
+    fn push_row(&mut self, group: usize, method: &Method, each: &mut impl FnMut(Scored)) {
+        let Some(slot) = self.slot.take() else { return };
+        let (components, joined) = (&self.members, &self.joined);
+        self.windower.push(slot, &self.row, &mut |window, values| {
+            each(Scored { window, group, components, scores: (method.scores)(&values), joined });
+        });
+        self.row.fill(f64::NAN);
+    }
+}
+
+/// Runs one method over one metric, all groups in one pass.
 pub fn compare(
     recording: &Recording,
     roster: &Roster,
@@ -109,34 +137,30 @@ pub fn compare(
 ) {
     let aligned = Aligned::new(recording, roster, interval_s, |known| known == metric);
     let Some((origin, _)) = aligned.slots() else { return };
-    for group in &roster.groups {
+    let params = method.params.on_grid(interval_s, method);
+    let mut place = vec![(usize::MAX, 0); roster.components.len()];
+    let mut runs: Vec<Run> = Vec::new();
+    for (index, group) in roster.groups.iter().enumerate() {
+        let first = |member: &usize| aligned.find(*member, metric).and_then(|slots| slots.first());
         let members: Vec<usize> =
-            group.members.iter().copied().filter(|&member| aligned.find(member, metric).is_some()).collect();
-        if members.is_empty() {
-            continue;
+            group.members.iter().copied().filter(|member| first(member).is_some()).collect();
+        members.iter().enumerate().for_each(|(position, &member)| place[member] = (index, position));
+        let joined = members.iter().filter_map(first).map(|(slot, _)| (slot - origin) as u64).collect();
+        let (windower, row) = (Windower::new(params, members.len()), vec![f64::NAN; members.len()]);
+        runs.push(Run { members, joined, windower, row, slot: None });
+    }
+    aligned.replay(|sample| {
+        let (group, position) = place[sample.component];
+        let slot = (sample.time_s.div_euclid(i64::from(interval_s)) - origin) as u64;
+        let run = &mut runs[group];
+        if run.slot != Some(slot) {
+            run.push_row(group, method, &mut each);
+            run.slot = Some(slot);
         }
-        let mut windower = Windower::new(method.params.on_grid(interval_s, method), members.len());
-        let mut row = vec![f64::NAN; members.len()];
-        let mut found = |window: u64, values| {
-            each(Scored { window, components: &members, scores: &(method.scores)(&values) });
-        };
-        let mut slot = None;
-        let position: std::collections::HashMap<usize, usize> =
-            members.iter().enumerate().map(|(position, &member)| (member, position)).collect();
-        aligned.replay(|sample| {
-            let Some(&position) = position.get(&sample.component) else { return };
-            let at = (sample.time_s.div_euclid(i64::from(interval_s)) - origin) as u64;
-            if let Some(open) = slot.replace(at)
-                && open != at
-            {
-                windower.push(open, &row, &mut found);
-                row.fill(f64::NAN);
-            }
-            row[position] = sample.value;
-        });
-        if let Some(open) = slot {
-            windower.push(open, &row, &mut found);
-        }
+        run.row[position] = sample.value;
+    });
+    for (group, run) in runs.iter_mut().enumerate() {
+        run.push_row(group, method, &mut each);
     }
 }
 
@@ -150,10 +174,23 @@ pub fn train(recording: &Recording, roster: &Roster, method: &'static Method, in
             _ => method,
         };
         let mut trainers: std::collections::BTreeMap<usize, (Vec<usize>, Trainer)> = Default::default();
-        compare(recording, roster, method, metric, interval_s, |scored| {
-            let group = roster.components[scored.components[0]].group;
+        let params = method.params.on_grid(interval_s, method);
+        compare(recording, roster, method, metric, interval_s, |mut scored| {
+            let (from, to) = (
+                scored.window * params.shift as u64,
+                scored.window * params.shift as u64 + params.size as u64,
+            );
+            // As in diagnosis: not before the moving average is full, and nobody before it was there.
+            if to < params.smoothing as u64 {
+                return;
+            }
+            for (score, joined) in scored.scores.iter_mut().zip(scored.joined) {
+                if *joined > from + params.size as u64 / 4 {
+                    *score = f64::NAN;
+                }
+            }
             let fresh = || (scored.components.to_vec(), Trainer::new(method, scored.components.len()));
-            trainers.entry(group).or_insert_with(fresh).1.push(scored.scores);
+            trainers.entry(scored.group).or_insert_with(fresh).1.push(&scored.scores);
         });
         let mut entry = Trained {
             method: method.name.into(),

@@ -68,16 +68,27 @@ fn scores(window: &Window) -> Vec<f64> {
     (0..n).map(&mut score).collect()
 }
 
+/// The definition as the paper writes it: counts, probabilities and both divergences for every pair.
 fn plain(window: &Window) -> Vec<f64> {
     let n = window.components();
     if !window.is_comparable() {
         return vec![f64::NAN; n];
     }
-    let Some((bins, probabilities)) = histograms(window) else { return vec![0.0; n] };
-    let divergence = |p: usize, q: usize| -> f64 {
-        let (p, q) = (&probabilities[p * bins..][..bins], &probabilities[q * bins..][..bins]);
-        p.iter().zip(q).map(|(p, q)| p * (p / q).ln()).sum()
+    let mut values: Vec<f64> = window.present().collect();
+    values.sort_by(f64::total_cmp);
+    let (low, range) = (values[0], values[values.len() - 1] - values[0]);
+    let bins = if range > 0.0 { (window.size() as f64).log2().ceil() as usize + 1 } else { 1 };
+    let bin_of = |value: f64| {
+        if bins == 1 { 0 } else { (((value - low) / (range / bins as f64)) as usize).min(bins - 1) }
     };
+    let probabilities = |p: usize| -> Vec<f64> {
+        let present: Vec<f64> = window.of(p).iter().copied().filter(|value| !value.is_nan()).collect();
+        let count = |bin: usize| present.iter().filter(|value| bin_of(**value) == bin).count() as f64;
+        (0..bins).map(|bin| (count(bin) + 0.5) / (present.len() as f64 + 0.5 * bins as f64)).collect()
+    };
+    let all: Vec<Vec<f64>> = (0..n).map(probabilities).collect();
+    let divergence =
+        |p: usize, q: usize| -> f64 { all[p].iter().zip(&all[q]).map(|(p, q)| p * (p / q).ln()).sum() };
     plain_pairwise(n, |p, q| (divergence(p, q) + divergence(q, p)) / 2.0)
 }
 

@@ -178,9 +178,10 @@ pub fn ranked(kind: Kind, episode: &Episode) -> Cause {
     match (traffic, congestion) {
         (Some(_), _) => Cause::NetworkHog,
         (None, Some(_)) => Cause::PacketLoss,
-        (None, None) => {
-            checklist(|metric| episode.evidence.get(&metric).is_some_and(|e| e.relation() != Relation::Alike))
-        }
+        // It does less than its peers: where its load went, only the topology can say.
+        (None, None) if episode.is_mostly(Relation::Idle) => Cause::Unknown,
+        // Trained thresholds indict for differences of any size and direction: then the paper's word stands.
+        (None, None) => checklist(|metric| episode.evidence.contains_key(&metric)),
     }
 }
 

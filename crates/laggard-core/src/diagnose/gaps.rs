@@ -64,9 +64,13 @@ impl Follower {
         self.seen[member].map(|(_, slot)| slot)
     }
 
-    /// Holes that are still open.
-    pub fn open(&self) -> Vec<Hole> {
-        let end = self.last_slot.map_or(0, |last| last + 1);
+    /// Holes that are still open at slot `now`, which other groups may have reached.
+    pub fn open(&self, now: u64) -> Vec<Hole> {
+        let Some(last) = self.last_slot else { return Vec::new() };
+        let end = last + 1;
+        if now.saturating_sub(last) > SHORTEST {
+            return vec![(None, end, now + 1)];
+        }
         let members = self.seen.iter().enumerate();
         let open = members.filter_map(|(member, seen)| {
             let (active, last) = (*seen)?;
@@ -88,7 +92,8 @@ mod tests {
             follower.push(slot, |member| member == 0 || !(520..560).contains(&slot), &mut found);
         }
         assert_eq!(found, [(None, 50, 500), (Some(1), 520, 560)]);
-        assert!(follower.open().is_empty());
+        assert!(follower.open(599).is_empty());
+        assert_eq!(follower.open(900), [(None, 600, 901)]);
     }
 
     #[test]
@@ -96,6 +101,6 @@ mod tests {
         let mut follower = Follower::new(2);
         let mut found = Vec::new();
         (0..100).for_each(|slot| follower.push(slot, |member| member == 0 || slot < 40, &mut found));
-        assert_eq!(follower.open(), [(Some(1), 40, 100)]);
+        assert_eq!(follower.open(99), [(Some(1), 40, 100)]);
     }
 }

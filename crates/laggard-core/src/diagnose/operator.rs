@@ -18,6 +18,9 @@ use std::collections::VecDeque;
 /// Windows of fewer components than this together are judged faster on one core than on several.
 const WORTH_SHARING: usize = 256;
 
+/// Times the peers' volume that no uneven load of disks explains.
+const FAR_MORE: f64 = 3.0;
+
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
@@ -186,8 +189,7 @@ impl Diagnoser {
             return;
         }
         let slot = sample.time_s.div_euclid(i64::from(self.config.interval_s));
-        self.origin.get_or_insert(slot);
-        if slot < self.closed_below || self.origin.is_some_and(|origin| slot < origin) {
+        if slot < self.closed_below {
             self.late += 1;
             return;
         }
@@ -257,7 +259,8 @@ impl Diagnoser {
     }
 
     fn close(&mut self, open: &OpenSlot) {
-        let slot = (open.slot - self.origin.unwrap_or(open.slot)) as u64;
+        // The first slot to close is the origin: an earlier one may still have come while it was open.
+        let slot = (open.slot - *self.origin.get_or_insert(open.slot)) as u64;
         self.follow(slot, &open.rows);
         // The load first, because it may excuse a latency; then cwnd, whose verdicts of this second belong to the window
         // that ends with it.
@@ -347,7 +350,15 @@ impl Diagnoser {
         let components: Vec<usize> =
             judged.members.iter().map(|&member| self.roster.groups[group].members[member]).collect();
         if judged.decided {
-            let indicts = self.indicts(group, metric);
+            let mut indicted = judged.anomalous.clone();
+            for (position, indicted) in indicted.iter_mut().enumerate().filter(|(_, anomalous)| **anomalous) {
+                let seen = judged.seen.iter().find(|(known, _)| *known == position).map(|(_, seen)| seen);
+                *indicted = match seen {
+                    Some(seen) => self.indicts(group, metric, seen),
+                    // Anomalous by the filter's memory only: as it was before.
+                    None => self.states[components[position]].episode.is_some(),
+                };
+            }
             for &(position, seen) in &judged.seen {
                 let seen =
                     Observation { from_s: self.seconds(judged.from), to_s: self.seconds(judged.to), ..seen };
@@ -358,11 +369,12 @@ impl Diagnoser {
                     .map_or(judged.from, |(_, slot)| *slot);
                 let onset_s = self.seconds(onset);
                 let state = &mut self.states[components[position]];
-                let episode = if indicts { state.episode.get_or_insert_default() } else { &mut state.aside };
+                let episode =
+                    if indicted[position] { state.episode.get_or_insert_default() } else { &mut state.aside };
                 episode.observe(metric, method.name, onset_s, seen);
             }
             let tick = self.tick_of(judged.to - 1);
-            self.join_tick(group, tick, &judged, indicts);
+            self.join_tick(group, tick, &judged.members, &indicted);
         }
         self.events.push(Event::Window(JudgedWindow {
             group,
@@ -378,8 +390,8 @@ impl Diagnoser {
     }
 
     /// Trained, every metric indicts (FAST'10). Untrained, a disk that merely has more to do than its peers is no
-    /// problem; a server that has, is: its file system spreads the load evenly.
-    fn indicts(&self, group: usize, metric: Metric) -> bool {
+    /// problem unless it is far more; a server that has, is: its file system spreads the load evenly.
+    fn indicts(&self, group: usize, metric: Metric, seen: &Observation) -> bool {
         let kind = self.roster.groups[group]
             .members
             .first()
@@ -387,7 +399,8 @@ impl Diagnoser {
         match metric.properties().role {
             Role::Load | Role::Context => false,
             Role::StorageVolume => {
-                self.config.thresholds.is_some() || matches!(kind, Kind::Server | Kind::Attachment)
+                let even_load = matches!(kind, Kind::Server | Kind::Attachment);
+                self.config.thresholds.is_some() || even_load || seen.ratio >= FAR_MORE
             }
             Role::StorageLatency | Role::NetworkVolume | Role::Congestion => true,
         }
@@ -400,7 +413,7 @@ impl Diagnoser {
     }
 
     /// Anomalous in one or more metrics is one anomalous window: metrics of one window are gathered before they count.
-    fn join_tick(&mut self, group: usize, tick: u64, judged: &Judged, indicts: bool) {
+    fn join_tick(&mut self, group: usize, tick: u64, positions: &[usize], indicted: &[bool]) {
         match &self.groups[group].tick {
             Some((current, _)) if tick > *current => self.end_tick(group),
             Some((current, _)) if tick < *current => return,
@@ -409,8 +422,8 @@ impl Diagnoser {
         let members = self.roster.groups[group].members.len();
         let (_, states) =
             self.groups[group].tick.get_or_insert_with(|| (tick, vec![State::Undecided; members]));
-        for (position, &member) in judged.members.iter().enumerate() {
-            let state = if judged.anomalous[position] && indicts { State::Anomalous } else { State::Quiet };
+        for (&member, &indicted) in positions.iter().zip(indicted) {
+            let state = if indicted { State::Anomalous } else { State::Quiet };
             states[member] = states[member].max(state);
         }
     }

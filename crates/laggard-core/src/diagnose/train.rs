@@ -102,6 +102,22 @@ impl Thresholds {
             return Err(format!("key `schema`: `{}` is not `{SCHEMA}`; train again", thresholds.schema));
         }
         for entry in &thresholds.thresholds {
+            if entry.interval_s == 0 {
+                return Err(format!(
+                    "key `interval_s` of {} {}: must be at least 1",
+                    entry.method, entry.metric
+                ));
+            }
+            let values = entry.components.iter().map(|(name, value)| (name.as_str(), *value));
+            let mut values = values.chain(entry.fraction.map(|fraction| ("fraction", fraction)));
+            if let Some((name, value)) =
+                values.find(|(name, value)| !value.is_finite() || *value < 0.0 && *name != "fraction")
+            {
+                return Err(format!(
+                    "key `{name}` of {} {}: {value} is no threshold",
+                    entry.method, entry.metric
+                ));
+            }
             if Method::parse(&entry.method).is_none() {
                 return Err(format!("key `method`: unknown method `{}`", entry.method));
             }
@@ -173,6 +189,13 @@ mod tests {
         let file = Thresholds { schema: SCHEMA.into(), trained_on: "a/b".into(), thresholds: vec![entry] };
         assert_eq!(Thresholds::parse(&file.to_toml()).unwrap(), file);
         assert!(Thresholds::parse("schema = 3").unwrap_err().contains("line 1"));
+        for (from, to) in [
+            ("interval_s = 15", "interval_s = 0"),
+            ("oss1 = 2.5", "oss1 = nan"),
+            ("oss1 = 2.5", "oss1 = -1.0"),
+        ] {
+            assert!(Thresholds::parse(&file.to_toml().replace(from, to)).is_err(), "{to}");
+        }
         let wrong = file.to_toml().replace("await", "awaitt");
         assert!(Thresholds::parse(&wrong).unwrap_err().contains("awaitt"));
     }

@@ -21,6 +21,9 @@ const LEAST_SPREAD: f64 = 0.02;
 /// Below this share of its peers' level a component does nothing.
 const IDLE: f64 = 0.1;
 
+/// Mean latencies below this are in some other unit than milliseconds.
+const FASTEST_MS: f64 = 0.02;
+
 /// How a component's level relates to its peers' in one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
@@ -107,8 +110,15 @@ impl Levels {
     /// section 5.3.2, saw them stay below a millisecond.
     fn negligible(&self) -> f64 {
         let properties = self.metric.properties();
-        let idle = properties.role == Role::StorageLatency && self.middle <= properties.negligible;
-        properties.negligible * if idle { 10.0 } else { 1.0 }
+        if properties.role != Role::StorageLatency {
+            return properties.negligible;
+        }
+        match self.middle {
+            // No device answers this fast: the unit is not milliseconds, and nobody knows what is negligible in it.
+            middle if middle > 0.0 && middle < FASTEST_MS => 0.0,
+            middle if middle <= properties.negligible => 10.0 * properties.negligible,
+            _ => properties.negligible,
+        }
     }
 
     /// How a component relates to its peers. `load` is how many times its peers' work it has to do, where that is known:
@@ -169,6 +179,8 @@ mod tests {
         assert_eq!(relation(Metric::Await, &[0.0, 0.0, 0.0, 0.6])[3], Relation::Alike);
         assert_eq!(relation(Metric::Await, &[0.0, 0.0, 0.0, 9.0])[3], Relation::High);
         assert_eq!(relation(Metric::Await, &[0.15, 0.15, 0.16, 0.6])[3], Relation::High);
+        let in_seconds = relation(Metric::Await, &[0.005, 0.005, 0.0051, 0.02]);
+        assert_eq!(in_seconds[3], Relation::High);
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl Roster {
             });
         }
         roster.form_groups(&group_names);
-        roster.never_recorded = places.expected(&seen);
+        roster.never_recorded = places.expected(&seen).into_iter().collect();
         roster
     }
 
@@ -163,6 +163,8 @@ impl Place {
 struct Places<'a> {
     topology: &'a Topology,
     short_forms: HashMap<String, Option<&'a str>>,
+    /// The server that each LUN is reached through first.
+    primaries: HashMap<&'a str, &'a str>,
 }
 
 impl<'a> Places<'a> {
@@ -172,7 +174,9 @@ impl<'a> Places<'a> {
             // Two names with one short form: neither is found by it.
             short_forms.entry(short(name)).and_modify(|known| *known = None).or_insert(Some(name.as_str()));
         }
-        Places { topology, short_forms }
+        let first = topology.attachments.values().filter(|known| known.priority == 1);
+        let primaries = first.map(|known| (known.lun.as_str(), known.server.as_str())).collect();
+        Places { topology, short_forms, primaries }
     }
 
     fn place(&self, item: &Observed) -> Option<Place> {
@@ -193,9 +197,11 @@ impl<'a> Places<'a> {
         let topology = self.topology;
         let known = topology.attachments.contains_key(name)
             || topology.luns.contains_key(name)
-            || topology.servers.contains_key(name)
-            || topology.given_groups.contains_key(name);
-        if known { Some(name) } else { self.short_forms.get(name).copied().flatten() }
+            || topology.servers.contains_key(name);
+        // A short form names a place; only what has none is known by its group alone.
+        let by_short_form = || self.short_forms.get(name).copied().flatten();
+        let by_group = || topology.given_groups.contains_key(name).then_some(name);
+        if known { Some(name) } else { by_short_form().or_else(by_group) }
     }
 
     fn derive(&self, name: &str, item: &Observed) -> Option<Place> {
@@ -218,10 +224,8 @@ impl<'a> Places<'a> {
             });
         }
         if let Some(lun) = topology.luns.get(name) {
-            let primary =
-                topology.attachments.values().find(|known| known.lun == name && known.priority == 1);
             let mut parts: Vec<_> = lun_parts(lun).collect();
-            parts.extend(primary.map(|attachment| (Kind::Server, attachment.server.clone())));
+            parts.extend(self.primaries.get(name).map(|server| (Kind::Server, (*server).to_string())));
             return Some(Place {
                 canonical: name.into(),
                 kind: Kind::Lun,
@@ -245,14 +249,19 @@ impl<'a> Places<'a> {
     }
 
     /// What the topology leads one to expect in data of this kind, and what is not there.
-    fn expected(&self, seen: &BTreeSet<String>) -> Vec<String> {
+    fn expected(&self, seen: &BTreeSet<String>) -> BTreeSet<String> {
         let missing = |names: Vec<&String>| -> Vec<String> {
             // Only kinds of which something was recorded: a recording of servers need not have every attachment.
             let any = names.iter().any(|name| seen.contains(*name));
             names.into_iter().filter(|name| any && !seen.contains(*name)).cloned().collect()
         };
-        let mut never = missing(self.topology.servers.keys().collect());
+        let mut never: BTreeSet<String> =
+            missing(self.topology.servers.keys().collect()).into_iter().collect();
         never.extend(missing(self.topology.luns.keys().collect()));
+        let seen_or_short = |name: &&String| {
+            seen.contains(*name) || self.canonical(name).is_some_and(|full| seen.contains(full))
+        };
+        never.extend(self.topology.given_groups.keys().filter(|name| !seen_or_short(name)).cloned());
         let priorities: BTreeSet<u32> =
             self.topology.attachments.values().map(|known| known.priority).collect();
         for priority in priorities {

@@ -199,12 +199,8 @@ impl Builder<'_> {
 
     fn servers(&mut self, entry: &ServerEntry) -> Result<(), TopologyError> {
         if let Some(filesystem) = &entry.filesystem {
-            self.known(
-                "file system",
-                filesystem,
-                self.topology.filesystems.contains_key(filesystem.as_ref()),
-                || self.topology.filesystems.keys().cloned().collect(),
-            )?;
+            let (name, known) = (filesystem.get_ref(), &self.topology.filesystems);
+            self.known("file system", filesystem, name, known.contains_key(name), known.keys())?;
         }
         for name in self.expand(&entry.names)? {
             let server = Server {
@@ -226,7 +222,7 @@ impl Builder<'_> {
             Some(range) => {
                 let names = self.expand(range)?;
                 for name in &names {
-                    self.known_name("controller", range, name, &self.topology.controllers)?;
+                    self.known_controller(range, name)?;
                 }
                 names.into_iter().map(Some).collect()
             }
@@ -237,8 +233,8 @@ impl Builder<'_> {
         };
         for server in &servers {
             let range = entry.servers.as_ref().expect("servers come from this range");
-            let known: BTreeSet<String> = self.topology.servers.keys().cloned().collect();
-            self.known_name("server", range, server, &known)?;
+            let known = &self.topology.servers;
+            self.known("server", range, server, known.contains_key(server), known.keys())?;
         }
         for controller in controllers {
             for (index, name) in self.expand(&entry.names)?.into_iter().enumerate() {
@@ -269,7 +265,7 @@ impl Builder<'_> {
 
     fn drawers(&mut self, entry: &DrawerEntry) -> Result<(), TopologyError> {
         let controller = entry.controller.get_ref();
-        self.known_name("controller", &entry.controller, controller, &self.topology.controllers)?;
+        self.known_controller(&entry.controller, controller)?;
         let luns = match &entry.luns {
             Some(range) => {
                 let names = self.expand(range)?;
@@ -339,29 +335,26 @@ impl Builder<'_> {
         hosts::expand(range.get_ref()).map_err(|error| self.error(range, error.to_string()))
     }
 
-    fn known_name<T>(
+    /// An error with the nearest of the known names, unless the name is one of them.
+    fn known<'n, T>(
         &self,
         what: &str,
         place: &Spanned<T>,
         name: &str,
-        names: &BTreeSet<String>,
+        is_known: bool,
+        names: impl Iterator<Item = &'n String>,
     ) -> Result<(), TopologyError> {
-        if names.contains(name) {
+        if is_known {
             return Ok(());
         }
-        let nearest = names.iter().min_by_key(|known| strsim::levenshtein(known, name));
+        let nearest = names.min_by_key(|known| strsim::levenshtein(known, name));
         let hint = nearest.map_or(format!("no {what} is defined"), |known| format!("nearest: `{known}`"));
         Err(self.error(place, format!("unknown {what} `{name}` ({hint})")))
     }
 
-    fn known(
-        &self,
-        what: &str,
-        name: &Spanned<String>,
-        is_known: bool,
-        names: impl Fn() -> BTreeSet<String>,
-    ) -> Result<(), TopologyError> {
-        if is_known { Ok(()) } else { self.known_name(what, name, name.get_ref(), &names()) }
+    fn known_controller(&self, place: &Spanned<String>, name: &str) -> Result<(), TopologyError> {
+        let controllers = &self.topology.controllers;
+        self.known("controller", place, name, controllers.contains(name), controllers.iter())
     }
 
     fn error<T>(&self, place: &Spanned<T>, message: String) -> TopologyError {

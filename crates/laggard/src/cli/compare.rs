@@ -43,12 +43,12 @@ fn metric(name: &str) -> Result<Metric, String> {
 
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let Loaded { recording, roster } = args.input.load()?;
-    let interval_s = args.input.interval(args.method, &recording);
+    let interval_s = args.input.interval(args.method, &recording, |metric| metric == args.metric);
     let Format::Csv = args.format;
     let mut out = String::from("window,component,score\n");
     let mut any = false;
     session::compare(&recording, &roster, args.method, args.metric, interval_s, |scored| {
-        for (component, score) in scored.components.iter().zip(scored.scores) {
+        for (component, score) in scored.components.iter().zip(&scored.scores) {
             // A window in which nothing can be said has no score, which is not zero.
             let score = if score.is_nan() { String::new() } else { score.to_string() };
             any |= !score.is_empty();

@@ -1,14 +1,18 @@
 //! `laggard diagnose`: which part limps, why, since when, how sure.
 
-use super::input::{Input, Loaded, bar, method};
+use super::input::{Input, Loaded, bar, main_method};
 use super::{Failure, Outcome, deliver};
 use crate::report::{self, Format};
 use crate::session::{self, Session};
 use clap::Args as ClapArgs;
 use laggard_core::compare::Method;
 use laggard_core::diagnose::{Config, Thresholds};
-use laggard_core::model::Roster;
-use std::path::PathBuf;
+use laggard_core::model::groups::Component;
+use laggard_core::model::metric::Role;
+use laggard_core::model::{Metric, Roster};
+use laggard_store::{Recording, align};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 /// Find the part that limps
 #[derive(ClapArgs)]
@@ -21,11 +25,11 @@ pub struct Args {
     thresholds: Option<PathBuf>,
 
     /// kl, cdf, median or thresh for all metrics but cwnd, which has its own [default: cdf, or kl for short recordings]
-    #[arg(long, value_parser = method)]
+    #[arg(long, value_parser = main_method)]
     method: Option<&'static Method>,
 
-    /// A repair: forget what was seen of a component until then (repeatable)
-    #[arg(long, value_name = "COMPONENT@TIME")]
+    /// A repair: forget what was seen of a part until then (repeatable)
+    #[arg(long, value_name = "PART@TIME")]
     resolved: Vec<String>,
 
     /// Output format
@@ -52,17 +56,10 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let interval_s = match trained {
         Some(entry) if args.input.interval.is_none() => entry.interval_s,
-        _ => args.input.interval(method, &recording),
+        _ => args.input.interval(method, &recording, session::is_compared),
     };
-    if let (Some(thresholds), Some(path)) = (&thresholds, &args.thresholds)
-        && !thresholds.thresholds.iter().any(|entry| entry.method == method.name)
-    {
-        let said = format!(
-            "{}: no thresholds for method `{}`; train with --method {0}",
-            path.display(),
-            method.name
-        );
-        return Err(Failure::Said(said.replace("{0}", method.name)));
+    if let (Some(thresholds), Some(path)) = (&thresholds, &args.thresholds) {
+        check_thresholds(thresholds, path, method, &recording)?;
     }
     let resolved = resolved(&args.resolved, &roster)?;
     let config = Config { interval_s, method, thresholds, lateness_slots: 0, resolved };
@@ -83,16 +80,64 @@ impl Args {
     }
 }
 
+/// Thresholds of other components, metrics or another grid would find nothing, silently.
+fn check_thresholds(
+    thresholds: &Thresholds,
+    path: &Path,
+    method: &Method,
+    recording: &Recording,
+) -> Result<(), Failure> {
+    let file = path.display();
+    if !thresholds.thresholds.iter().any(|entry| entry.method == method.name) {
+        let said = format!("{file}: no thresholds for method `{0}`; train with --method {0}", method.name);
+        return Err(Failure::Said(said));
+    }
+    let names: HashSet<&String> =
+        thresholds.thresholds.iter().flat_map(|entry| entry.components.keys()).collect();
+    let strangers: Vec<&String> =
+        recording.observed().iter().map(|known| &known.name).filter(|name| !names.contains(name)).collect();
+    if !names.is_empty() && strangers.len() == recording.observed().len() {
+        return Err(Failure::Said(format!(
+            "{file}: learnt from other components; none of these is in the data"
+        )));
+    }
+    if !names.is_empty() && !strangers.is_empty() {
+        let folded = laggard_core::model::hosts::fold(&strangers);
+        eprintln!(
+            "laggard: {file}: not in training, judged by the largest threshold of the others: {folded}"
+        );
+    }
+    let known = |metric: Metric| thresholds.thresholds.iter().any(|entry| entry.metric == metric.name());
+    let compared = |metric: &Metric| !matches!(metric.properties().role, Role::Context | Role::Load);
+    for metric in recording.metrics().into_iter().filter(compared).filter(|metric| !known(*metric)) {
+        eprintln!("laggard: {file}: no thresholds for {metric}: it is not judged");
+    }
+    let data = align::intervals(recording, session::is_compared).map_or(1, |found| found.usual_s);
+    if let Some(entry) = thresholds.thresholds.iter().find(|entry| i64::from(entry.interval_s) < data) {
+        eprintln!(
+            "laggard: {file}: learnt every {} s, but the data has a sample every {data} s; train again",
+            entry.interval_s
+        );
+    }
+    Ok(())
+}
+
+/// Repairs as given: of a component, or of a part and so of all its components.
 fn resolved(given: &[String], roster: &Roster) -> Result<Vec<(usize, i64)>, Failure> {
-    let parse = |text: &String| {
-        let (name, time) =
-            text.rsplit_once('@').ok_or_else(|| format!("--resolved {text}: not COMPONENT@TIME"))?;
-        let component = roster
-            .find(name)
-            .ok_or_else(|| format!("--resolved {text}: no component `{name}` in the data"))?;
-        let time = laggard_store::time::parse(time)
-            .ok_or_else(|| format!("--resolved {text}: `{time}` is not a time"))?;
-        Ok((component, time))
-    };
-    given.iter().map(parse).collect::<Result<_, String>>().map_err(Failure::Said)
+    let mut repairs = Vec::new();
+    for text in given {
+        let said = |message: String| Failure::Said(format!("--resolved {text}: {message}"));
+        let (name, time) = text.rsplit_once('@').ok_or_else(|| said("not COMPONENT@TIME".into()))?;
+        let time = laggard_store::time::parse(time).ok_or_else(|| said(format!("`{time}` is not a time")))?;
+        let is_part_of = |component: &Component| {
+            component.name == name || component.parts.iter().any(|(_, part)| part == name)
+        };
+        let before = repairs.len();
+        let components = roster.components.iter().enumerate().filter(|(_, component)| is_part_of(component));
+        repairs.extend(components.map(|(index, _)| (index, time)));
+        if repairs.len() == before {
+            return Err(said(format!("no part `{name}` in the data or the topology")));
+        }
+    }
+    Ok(repairs)
 }

@@ -4,7 +4,8 @@ use super::Failure;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use laggard_core::compare::Method;
-use laggard_core::model::{Roster, Topology};
+use laggard_core::compare::window::median;
+use laggard_core::model::{Metric, Roster, Topology};
 use laggard_store::csv::Mapping;
 use laggard_store::{Problems, Recording, align, read};
 use std::path::PathBuf;
@@ -29,6 +30,17 @@ pub struct Input {
     pub interval: Option<u32>,
 }
 
+/// Kinds of bad rows that are told; beyond that they are counted.
+const MOST_PROBLEMS: usize = 20;
+
+/// A method for all metrics but cwnd, by name, for clap.
+pub fn main_method(name: &str) -> Result<&'static Method, String> {
+    match method(name)? {
+        method if method.name == "cwnd" => Err("cwnd goes along with any of kl, cdf, median, thresh".into()),
+        method => Ok(method),
+    }
+}
+
 /// A method by name, for clap.
 pub fn method(name: &str) -> Result<&'static Method, String> {
     let names =
@@ -51,6 +63,7 @@ impl Input {
         let recording = self.recording()?;
         let roster = Roster::new(recording.observed(), topology.as_ref());
         self.say_strangers(&roster);
+        say_unit(&recording);
         Ok(Loaded { recording, roster })
     }
 
@@ -64,8 +77,11 @@ impl Input {
         };
         let recording = read(&self.paths, self.csv.as_ref(), &mut problems, &progress);
         bar.finish_and_clear();
-        for problem in problems.list() {
+        for problem in problems.list().iter().take(MOST_PROBLEMS) {
             eprintln!("laggard: {problem}");
+        }
+        if problems.list().len() > MOST_PROBLEMS {
+            eprintln!("laggard: … and {} more kinds of problems", problems.list().len() - MOST_PROBLEMS);
         }
         let recording = recording?;
         if recording.samples == 0 {
@@ -100,9 +116,9 @@ impl Input {
         }
     }
 
-    /// The grid for a method on this data.
-    pub fn interval(&self, method: &Method, recording: &Recording) -> u32 {
-        let found = align::intervals(recording);
+    /// The grid for a method on the wanted metrics of this data.
+    pub fn interval(&self, method: &Method, recording: &Recording, wanted: impl Fn(Metric) -> bool) -> u32 {
+        let found = align::intervals(recording, wanted);
         let data = found.map_or(1, |found| found.usual_s.clamp(1, 86_400) as u32);
         if let Some(found) = found.filter(|found| found.coarsest_s > 2 * found.finest_s.max(1)) {
             eprintln!(
@@ -120,6 +136,21 @@ impl Input {
             Some(wanted) => wanted,
             None => method.params.interval_s.max(data),
         }
+    }
+}
+
+/// A latency that no device has is a latency in another unit.
+fn say_unit(recording: &Recording) {
+    const FASTEST_MS: f64 = 0.02;
+    let series =
+        (0..recording.observed().len()).filter_map(|component| recording.series(component, Metric::Await));
+    let mut values: Vec<f64> =
+        series.flatten().map(|(_, value)| *value).filter(|value| *value > 0.0).collect();
+    let middle = median(&mut values);
+    if middle < FASTEST_MS {
+        eprintln!(
+            "laggard: half of all await values are below {middle:.4} ms; if they are seconds, say so: --csv …,await=COLUMN:s"
+        );
     }
 }
 

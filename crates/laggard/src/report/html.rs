@@ -57,7 +57,10 @@ fn problems(session: &Session) -> Markup {
     html! {
         section id="problems" {
             h2 { "Problems, worst first" }
-            @if incidents.is_empty() {
+            @if session.diagnosis.is_undecided {
+                p { "None found, but not everything could be judged:" }
+                ul { @for (group, reason) in undecided(session) { li { (group) ": " (reason) } } }
+            } @else if incidents.is_empty() {
                 p { "None." }
             } @else {
                 table {
@@ -79,6 +82,11 @@ fn problems(session: &Session) -> Markup {
             }
         }
     }
+}
+
+fn undecided(session: &Session) -> Vec<(&str, &str)> {
+    let groups = session.roster.groups.iter().zip(&session.diagnosis.undecided_groups);
+    groups.filter_map(|(group, reason)| Some((group.name.as_str(), reason.as_deref()?))).collect()
 }
 
 fn problem(session: &Session, index: usize, incident: &Incident) -> Markup {
@@ -204,8 +212,10 @@ fn distribution(session: &Session, worst: usize, metric: Metric, evidence: &Evid
 
 /// One heat map per group and metric in which something was anomalous.
 fn heat_maps(session: &Session) -> Markup {
-    let suspects: Vec<usize> =
-        session.diagnosis.incidents.iter().flat_map(|incident| incident.explains.iter().copied()).collect();
+    let incidents = &session.diagnosis.incidents;
+    let mut suspects: Vec<usize> =
+        incidents.iter().filter_map(|incident| incident.explains.first().copied()).collect();
+    suspects.extend(incidents.iter().flat_map(|incident| incident.explains.iter().skip(1).copied()));
     let shown: BTreeSet<(usize, Metric)> = session
         .diagnosis
         .incidents
@@ -218,7 +228,12 @@ fn heat_maps(session: &Session) -> Markup {
     html! {
         section id="scores" {
             h2 { "Scores of all components over time" }
-            @if shown.is_empty() { p { "Nothing stood out." } } @else { (plot::heat_legend()) }
+            @if shown.is_empty() { p { "Nothing stood out." } } @else {
+                (plot::heat_legend())
+                @if !session.diagnosis.trained {
+                    p.legend { "Untrained, a score above the threshold counts only if the difference also matters in the metric's own unit." }
+                }
+            }
             @for (group, metric) in shown {
                 h3 { (session.roster.groups[group].name) ": " (metric) }
                 (heat_map(session, group, metric, &suspects))
@@ -235,8 +250,9 @@ fn heat_map(session: &Session, group: usize, metric: Metric, suspects: &[usize])
         .filter(|window| (window.group, window.metric) == (group, metric))
         .collect();
     let members = &session.roster.groups[group].members;
-    let (mut rows, others): (Vec<usize>, Vec<usize>) = members.iter().partition(|id| suspects.contains(id));
-    rows.extend(others);
+    // The worst of each incident, then all suspects, then the rest.
+    let mut rows: Vec<usize> = suspects.iter().copied().filter(|id| members.contains(id)).collect();
+    rows.extend(members.iter().filter(|id| !suspects.contains(id)));
     let left_out = rows.len().saturating_sub(MOST_ROWS);
     rows.truncate(MOST_ROWS);
     let columns: Vec<&[&JudgedWindow]> =

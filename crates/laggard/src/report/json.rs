@@ -2,6 +2,7 @@
 
 use crate::cli::Failure;
 use crate::session::Session;
+use laggard_core::diagnose::cause;
 use laggard_core::diagnose::evidence::Evidence;
 use laggard_core::diagnose::{Incident, Verdict};
 use laggard_core::model::Metric;
@@ -20,6 +21,8 @@ struct Document<'a> {
     incidents: Vec<Problem<'a>>,
     components: Vec<State<'a>>,
     gaps: Vec<Gap<'a>>,
+    /// Gaps beyond those listed.
+    more_gaps: usize,
     late_samples: u64,
 }
 
@@ -40,6 +43,8 @@ struct Problem<'a> {
     first_seen: String,
     last_seen: String,
     explains: Vec<&'a str>,
+    /// What FAST'10's checklist alone would say.
+    checklist: &'static str,
     next: String,
     evidence: Vec<Proof>,
 }
@@ -118,6 +123,7 @@ pub fn render(session: &Session) -> Result<String, Failure> {
                 reason: &gap.reason,
             })
             .collect(),
+        more_gaps: diagnosis.more_gaps,
         late_samples: diagnosis.late_samples,
     };
     let text =
@@ -149,6 +155,7 @@ fn problem<'a>(session: &'a Session, incident: &'a Incident) -> Problem<'a> {
         first_seen: time::format(incident.first_s),
         last_seen: time::format(incident.last_s),
         explains: incident.explains.iter().map(|&id| session.roster.components[id].name.as_str()).collect(),
+        checklist: cause::checklist(|metric| incident.episode.evidence.contains_key(&metric)).name(),
         next: super::words::next(session, incident),
         evidence: evidence.into_iter().map(proof).collect(),
     }

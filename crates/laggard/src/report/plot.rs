@@ -103,11 +103,7 @@ impl ValueAxis {
     fn new(mut values: Vec<f64>, logarithmic: bool) -> ValueAxis {
         values.retain(|value| value.is_finite() && (!logarithmic || *value > 0.0));
         values.sort_by(f64::total_cmp);
-        // A few spikes must not flatten everything else; what is beyond is drawn at the edge.
-        let high = values
-            .get((values.len() * 998 / 1000).min(values.len().saturating_sub(1)))
-            .copied()
-            .unwrap_or(1.0);
+        let high = values.last().copied().unwrap_or(1.0);
         let low = if logarithmic { values.first().copied().unwrap_or(1.0).min(high / 10.0) } else { 0.0 };
         ValueAxis { low, high: if high > low { high * 1.05 } else { low + 1.0 }, logarithmic }
     }
@@ -143,7 +139,7 @@ impl ValueAxis {
                     line.grid x1=(LEFT) x2=(WIDTH - RIGHT) y1=(px(self.y(value))) y2=(px(self.y(value))) {}
                     text x=(LEFT - 6.0) y=(px(self.y(value) + 4.0)) text-anchor="end" { (short(value)) }
                 }
-                text x="4" y=(TOP + 8.0) { (unit) }
+                text x=(LEFT + 6.0) y=(TOP + 10.0) { (unit) }
             }
         }
     }
@@ -162,10 +158,7 @@ pub struct Line {
 /// All peers superimposed over time, the suspect on top; `shaded` is the anomalous time.
 pub fn lines(lines: &[Line], axis: &TimeAxis, shaded: (i64, i64), unit: &str, logarithmic: bool) -> Markup {
     let thin: Vec<(&Line, Vec<(f64, f64)>)> = lines.iter().map(|line| (line, columns(line, axis))).collect();
-    let values = ValueAxis::new(
-        thin.iter().flat_map(|(_, points)| points.iter().map(|(_, value)| *value)).collect(),
-        logarithmic,
-    );
+    let values = ValueAxis::new(scale_of(&thin), logarithmic);
     let (from, to) = (axis.x(shaded.0), axis.x(shaded.1));
     html! {
         svg.plot viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" {
@@ -177,6 +170,19 @@ pub fn lines(lines: &[Line], axis: &TimeAxis, shaded: (i64, i64), unit: &str, lo
             }
         }
     }
+}
+
+/// Values that the axis must hold: all of the suspect's, and nearly all of the peers', whose rare spikes may be cut.
+fn scale_of(lines: &[(&Line, Vec<(f64, f64)>)]) -> Vec<f64> {
+    let values = |points: &[(f64, f64)]| {
+        points.iter().map(|(_, value)| *value).filter(|value| !value.is_nan()).collect()
+    };
+    let (peers, others): (Vec<_>, Vec<_>) = lines.iter().partition(|(line, _)| line.class == "peer");
+    let mut scale: Vec<f64> = peers.iter().flat_map(|(_, points)| -> Vec<f64> { values(points) }).collect();
+    scale.sort_by(f64::total_cmp);
+    scale.truncate(scale.len() * 998 / 1000 + 1);
+    scale.extend(others.iter().flat_map(|(_, points)| -> Vec<f64> { values(points) }));
+    scale
 }
 
 /// Averages a line into pixel columns; a hole of more than a few pixels lifts the pen (NaN).

@@ -74,12 +74,23 @@ fn explain_part(out: &mut String, session: &Session, part: &str) -> Result<(), F
             return Err(Failure::Said(format!("--explain {part}: no such part in the data")));
         };
         let known = &session.diagnosis.components[component];
+        let group = session.roster.components[component].group;
+        let judged = session.diagnosis.judged.iter().filter(|(of, _)| *of == group);
+        let judged: Vec<&str> = judged.map(|(_, metric)| metric.name()).collect();
         let _ = writeln!(
             out,
-            "\n{part}: {}, largest accumulator {}",
-            words::verdict(&known.verdict),
-            known.persistence
+            "
+{part}: {}",
+            words::verdict(&known.verdict)
         );
+        let peers = words::counted(session.roster.groups[group].members.len() - 1, "peer");
+        let _ = writeln!(
+            out,
+            "  - compared with {peers} of `{}` in {}",
+            session.roster.groups[group].name,
+            judged.join(", ")
+        );
+        let _ = writeln!(out, "  - accumulator at most {}", known.persistence);
     }
     for incident in chosen {
         let _ =

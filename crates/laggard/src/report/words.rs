@@ -3,6 +3,7 @@
 use crate::session::Session;
 use laggard_core::diagnose::cause::{self, Cause};
 use laggard_core::diagnose::evidence::Evidence;
+use laggard_core::diagnose::incident::ComponentVerdict;
 use laggard_core::diagnose::untrained::Relation;
 use laggard_core::diagnose::{Diagnosis, Incident, Verdict};
 use laggard_core::model::metric::Role;
@@ -32,8 +33,12 @@ pub fn headline(session: &Session) -> String {
     let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     session.roster.components.iter().for_each(|component| *kinds.entry(component.kind).or_default() += 1);
     let kinds: Vec<String> = kinds.into_iter().map(|(kind, count)| counted(count, kind.name())).collect();
+    let total = diagnosis.components.len();
+    let is_undecided = |known: &&ComponentVerdict| matches!(known.verdict, Verdict::Undecided(_));
+    let undecided = diagnosis.components.iter().filter(is_undecided).count();
     let problems = match diagnosis.incidents.len() {
-        0 if diagnosis.is_undecided => "Undecided".into(),
+        0 if undecided == total => "Undecided".into(),
+        0 if undecided > 0 => format!("Nothing suspect, but {undecided} undecided,"),
         0 => "Nothing suspect".into(),
         count => counted(count, "problem"),
     };
@@ -102,7 +107,9 @@ pub fn sentence(session: &Session, incident: &Incident) -> String {
 /// What to run next: on the part itself if it is a server, else on the server that holds it.
 pub fn next(session: &Session, incident: &Incident) -> String {
     let parts = incident.explains.first().map(|&id| &session.roster.components[id].parts);
-    let server = parts.and_then(|parts| parts.iter().find(|(kind, _)| *kind == Kind::Server));
+    // The accused component's own server; that of the worst it explains, if it is a part.
+    let accused = session.roster.find(&incident.component).map(|id| &session.roster.components[id].parts);
+    let server = accused.or(parts).and_then(|parts| parts.iter().find(|(kind, _)| *kind == Kind::Server));
     let host = match incident.kind {
         Kind::Server => Some(incident.component.as_str()),
         Kind::Controller | Kind::Drawer => None,
@@ -148,24 +155,30 @@ pub fn trail(session: &Session, incident: &Incident) -> Vec<String> {
     let mut evidence: Vec<(&Metric, &Evidence)> = incident.episode.evidence.iter().collect();
     evidence.sort_by(|a, b| b.1.severity().total_cmp(&a.1.severity()));
     for (metric, evidence) in evidence {
+        let judged = match evidence.peak.score.is_nan() {
+            true => format!("{} has no score for it", evidence.method),
+            false => format!(
+                "{} score {} against threshold {}",
+                evidence.method,
+                number(evidence.peak.score),
+                number(evidence.peak.threshold)
+            ),
+        };
         lines.push(format!(
-            "{}: {} score {} against threshold {} at its worst ({} to {}), {}, severity {}",
+            "{}: {judged} at its worst ({} to {}), {}, severity {}",
             shows(*metric, evidence),
-            evidence.method,
-            number(evidence.peak.score),
-            number(evidence.peak.threshold),
             time::format(evidence.peak.from_s),
             time::format(evidence.peak.to_s),
             counted(evidence.windows as usize, "window"),
             number(evidence.severity()),
         ));
     }
-    let quiet: Vec<&str> = Metric::all()
-        .filter(|metric| !incident.episode.evidence.contains_key(metric))
-        .filter(|metric| {
-            incident.explains.first().is_some_and(|&id| session.aligned.find(id, *metric).is_some())
-        })
-        .map(Metric::name)
+    let group = worst.map(|worst| worst.group);
+    let quiet: Vec<&str> = diagnosis
+        .judged
+        .iter()
+        .filter(|(of, metric)| Some(*of) == group && !incident.episode.evidence.contains_key(metric))
+        .map(|(_, metric)| metric.name())
         .collect();
     if !quiet.is_empty() {
         lines.push(format!("like its peers in {}", quiet.join(", ")));

@@ -106,6 +106,26 @@ fn what_cannot_be_read_at_all_is_named() {
 }
 
 #[test]
+fn one_bad_path_among_good_ones_is_named_and_the_rest_is_used() {
+    let bench = Bench::new();
+    bench.write("x.csv", &good());
+    bench.write("empty.csv", "");
+    let ran = bench.laggard(&["diagnose", "x.csv", "absent.csv", "empty.csv", "--format", "json"]);
+    assert_eq!(ran.incidents()[0].0, "oss03");
+    assert!(
+        ran.err.contains("absent.csv: No such file") && ran.err.contains("empty.csv: the file is empty"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn one_bad_timestamp_does_not_stretch_the_recording() {
+    let text = good() + "1,oss01,await,5.0\n9999999999,oss02,await,5.0\n1700000100,oss01,await,1,5\n";
+    still_finds(&text, &["2 samples lie more than a year from all others", "the row has 5 columns"]);
+}
+
+#[test]
 fn a_wrong_column_names_those_there_are() {
     let bench = Bench::new();
     bench.write("x.csv", &twelve_disks(1, 1, None));
@@ -135,6 +155,37 @@ fn a_full_disk_leaves_no_half_file() {
     let ran = bench.laggard(&["diagnose", "x.csv", "--format", "json", "-o", "/dev/full"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("/dev/full: No space left"), "{}", ran.err);
+}
+
+/// A file system of 16 KiB: the report does not fit, and nothing half is left. Needs root for the mount.
+#[test]
+fn a_full_file_system_leaves_no_half_file() {
+    let bench = Bench::new();
+    bench.write("x.csv", &good());
+    let small = bench.path("small");
+    std::fs::create_dir(&small).unwrap();
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=16k", "tmpfs"])
+        .arg(&small)
+        .status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        assert!(std::env::var_os("CI").is_none(), "CI runs as root and can mount");
+        eprintln!("skipped: a_full_file_system_leaves_no_half_file (no right to mount)");
+        return;
+    }
+    let report = bench.laggard(&["diagnose", "x.csv", "--format", "html", "-o", "small/report.html"]);
+    let import = bench.laggard(&["import", "x.csv", "--into", "small/store"]);
+    let left: Vec<_> =
+        walk(&small).into_iter().filter(|path| !path.ends_with("laggard-store.toml")).collect();
+    assert!(std::process::Command::new("umount").arg(&small).status().unwrap().success());
+    assert!(report.code == 2 && report.err.contains("No space left"), "{} {}", report.code, report.err);
+    assert!(import.code == 2 && import.err.contains("No space left"), "{} {}", import.code, import.err);
+    assert!(left.is_empty(), "{left:?}");
+}
+
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
 
 /// kill -9 at any moment: every day in the store is whole or not there.

@@ -51,10 +51,7 @@ fn a_few_sectors_against_none_are_no_disk_hog() {
     bench.write("quiet.csv", &text);
     assert_eq!(bench.laggard(&["diagnose", "quiet.csv"]).code, 0);
     let hog = long("rd_sec", &[0.0, 0.0, 7000.0, 0.0, 5.0, 0.0, 0.0, 30.0], 400, 1);
-    let network = long("rxbyt", &[4.6e6; 8], 400, 1);
-    for more in [hog, network] {
-        text.push_str(more.split_once('\n').unwrap().1);
-    }
+    text.push_str(hog.split_once('\n').unwrap().1);
     bench.write("hog.csv", &text);
     let ran = bench.laggard(&["diagnose", "hog.csv", "--format", "json"]);
     assert_eq!(ran.incidents(), [("oss03".to_string(), "disk-hog".to_string())]);
@@ -190,14 +187,97 @@ fn json_has_every_name_of_the_schema() {
     );
 }
 
+/// What was not compared is not healthy.
+#[test]
+fn nothing_compared_is_undecided() {
+    let bench = Bench::new();
+    bench.write(
+        "short.csv",
+        &(long("await", &[5.0, 15.0, 5.0, 5.0], 90, 1) + &rows(&long("cwnd_to_clients", &[90.0; 4], 90, 1))),
+    );
+    bench.write("util.csv", &long("util", &[50.0; 4], 600, 1));
+    bench.write("load.csv", &long("throughput", &[50.0; 4], 600, 1));
+    for (file, part) in [
+        ("short.csv", "needs 96 s"),
+        ("util.csv", "none of its metrics"),
+        ("load.csv", "none of its metrics"),
+    ] {
+        let ran = bench.laggard(&["diagnose", file]);
+        assert_eq!(ran.code, 3, "{file}: {}", ran.out);
+        assert!(ran.out.contains(part), "{file}: {}", ran.out);
+    }
+    assert_eq!(bench.laggard(&["diagnose", "short.csv", "--method", "cwnd"]).code, 2);
+}
+
+fn rows(csv: &str) -> String {
+    csv.split_once('\n').unwrap().1.to_string()
+}
+
+#[test]
+fn thresholds_of_other_data_are_refused_or_named() {
+    let bench = Bench::new();
+    bench.write("a.csv", &long("await", &[5.0, 5.2, 4.9, 5.1], 600, 1));
+    bench.write("b.csv", &long("await", &[5.0, 5.2, 4.9, 5.1], 600, 1).replace("oss", "mds"));
+    bench.write(
+        "c.csv",
+        &(long("await", &[5.0, 5.2, 4.9, 5.1], 600, 1) + &rows(&long("wr_sec", &[9000.0; 5], 600, 1))),
+    );
+    assert_eq!(bench.laggard(&["train", "a.csv", "-o", "t.toml"]).code, 0);
+    let other = bench.laggard(&["diagnose", "b.csv", "--thresholds", "t.toml"]);
+    assert!(other.code == 2 && other.err.contains("learnt from other components"), "{}", other.err);
+    let more = bench.laggard(&["diagnose", "c.csv", "--thresholds", "t.toml"]);
+    assert!(
+        more.err.contains("no thresholds for wr_sec") && more.err.contains("not in training"),
+        "{}",
+        more.err
+    );
+}
+
+#[test]
+fn one_server_of_many_luns_is_found_whatever_the_wiring() {
+    let bench = Bench::new();
+    bench.write(
+        "site.toml",
+        "[[servers]]\nnames = \"fs[1-12]\"\n[[luns]]\nnames = \"lun[000-191]\"\nservers = \"fs[1-12]\"\nrotate = true\n",
+    );
+    for slow in 0..3 {
+        let mut text = String::from("timestamp,component,metric,value\n");
+        for slot in 0..200i64 {
+            for lun in 0..192i64 {
+                let noise = 1.0 + ((slot * 37 + lun * 101) % 13) as f64 / 100.0;
+                let level = if lun % 12 == slow { 15.0 } else { 5.0 };
+                text.push_str(&format!(
+                    "{},lun{lun:03},await,{:.3}\n",
+                    1_700_000_100 + slot * 15,
+                    level * noise
+                ));
+            }
+        }
+        bench.write("x.csv", &text);
+        let ran = bench.laggard(&["diagnose", "x.csv", "--topology", "site.toml", "--format", "json"]);
+        assert_eq!(ran.incidents(), [(format!("fs{}", slow + 1), "component-fault".to_string())], "{slow}");
+    }
+}
+
 #[test]
 fn resolved_forgets_what_was_repaired() {
     let bench = Bench::new();
     bench.write("x.csv", &twelve_disks(5, 1, Some((3, 3.0))));
-    let all = bench.laggard(&["diagnose", "x.csv", "--resolved", "disk03@2021-03-02T00:00:00Z"]);
-    assert_eq!(all.code, 1, "resolved after the end changes nothing");
-    let ran = bench.laggard(&["diagnose", "x.csv", "--resolved", "disk03@2021-03-01T23:50:00Z"]);
-    assert_eq!(ran.code, 0, "{}", ran.out);
+    assert_eq!(bench.laggard(&["diagnose", "x.csv"]).code, 1);
+    for time in ["2021-03-01T23:50:00Z", "2021-03-02T00:00:00Z", "2030-01-01T00:00:00Z"] {
+        let ran = bench.laggard(&["diagnose", "x.csv", "--resolved", &format!("disk03@{time}")]);
+        assert_eq!(ran.code, 0, "{}", ran.out);
+    }
+    let early = bench.laggard(&[
+        "diagnose",
+        "x.csv",
+        "--resolved",
+        "disk03@2021-03-01T22:00:00Z",
+        "--format",
+        "json",
+    ]);
+    let since = early.json()["incidents"][0]["first_seen"].as_str().unwrap().to_string();
+    assert!(since.as_str() >= "2021-03-01T22:00:00Z", "what comes after a repair is new: {since}");
     let wrong = bench.laggard(&["diagnose", "x.csv", "--resolved", "disk99@0"]);
     assert!(wrong.code == 2 && wrong.err.contains("disk99"), "{}", wrong.err);
 }

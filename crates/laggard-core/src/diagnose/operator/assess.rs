@@ -6,9 +6,9 @@ use crate::diagnose::gaps::Gap;
 use crate::diagnose::incident::{ComponentVerdict, Diagnosis, Verdict};
 use crate::diagnose::localise;
 use crate::diagnose::track::Track;
-use crate::model::Metric;
 use crate::model::metric::Role;
-use std::collections::HashSet;
+use crate::model::{Kind, Metric};
+use std::collections::{HashMap, HashSet};
 
 impl Diagnoser {
     /// The diagnosis as of now.
@@ -22,8 +22,10 @@ impl Diagnoser {
         let is_suspect = |component: usize| explained.contains(&component);
         let mut gaps = self.gaps.clone();
         for (index, group) in self.groups.iter().enumerate() {
-            gaps.extend(group.follower.open().into_iter().map(|hole| self.gap(index, hole)));
+            let now = (self.newest - self.origin.unwrap_or(self.newest)).max(0) as u64;
+            gaps.extend(group.follower.open(now).into_iter().map(|hole| self.gap(index, hole)));
         }
+        self.name_silent_servers(&mut gaps);
         let from_s = self.seconds(0);
         let to_s = self
             .newest
@@ -52,6 +54,33 @@ impl Diagnoser {
             gaps,
             more_gaps: self.more_gaps,
             late_samples: self.late,
+        }
+    }
+
+    /// Where everything that a server reports is missing at once, the server was silent.
+    fn name_silent_servers(&self, gaps: &mut [Gap]) {
+        let server_of = |name: &str| {
+            let parts = &self.roster.components[self.roster.find(name)?].parts;
+            parts.iter().find(|(kind, _)| *kind == Kind::Server).map(|(_, server)| server.as_str())
+        };
+        let mut reporting: HashMap<&str, usize> = HashMap::new();
+        for component in &self.roster.components {
+            server_of(&component.name)
+                .into_iter()
+                .for_each(|server| *reporting.entry(server).or_default() += 1);
+        }
+        let mut missing: HashMap<(&str, i64, i64), usize> = HashMap::new();
+        for gap in gaps.iter() {
+            server_of(&gap.component)
+                .into_iter()
+                .for_each(|server| *missing.entry((server, gap.from_s, gap.to_s)).or_default() += 1);
+        }
+        for gap in gaps.iter_mut() {
+            let Some(server) = server_of(&gap.component) else { continue };
+            let (missing, reporting) = (missing[&(server, gap.from_s, gap.to_s)], reporting[server]);
+            if reporting > 1 && missing == reporting {
+                gap.reason = format!("its server {server} was silent");
+            }
         }
     }
 
@@ -133,8 +162,12 @@ impl Diagnoser {
 }
 
 /// Anomalies "always exist" in a large system (LISA'13, section 4.3): the longer the recording, the longer or the more
-/// violent a trouble must be to be reported. Chance grows with the square root of the number of windows.
+/// violent a trouble must be to be reported. Chance grows with the square root of the number of windows; after a day the
+/// bar stays, or a long history would blind the diagnosis.
 fn least_impact(windows: u64) -> f64 {
-    const FEW_WINDOWS: u64 = 12;
-    if windows <= FEW_WINDOWS { 0.0 } else { 1.1 * (windows as f64).sqrt() }
+    const FEW: f64 = 12.0;
+    const DAY: f64 = 192.0;
+    let windows = windows as f64;
+    let rise = ((windows - FEW) / FEW).clamp(0.0, 1.0);
+    1.1 * windows.min(DAY).sqrt() * rise
 }
