@@ -85,7 +85,7 @@ pub fn read(
     if let (Some((count, example)), Some(path)) = (recording.drop_strays(), files.first()) {
         let near = time::format(example);
         problems.add(path, None, "strays", || {
-            format!("{count} samples lie more than a year from all others (such as {near}); dropped")
+            format!("timestamps more than a year from all others ({count}, such as {near}); dropped")
         });
     }
     recording.settle();

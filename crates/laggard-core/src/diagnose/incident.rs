@@ -26,7 +26,9 @@ pub struct Incident {
     pub last_s: i64,
     /// Components (indices into the roster) whose trouble it explains, worst first.
     pub explains: Vec<usize>,
-    /// What speaks against the worst of them.
+    /// The worst of them (index into the roster) ...
+    pub worst: usize,
+    /// ... and what speaks against it.
     pub episode: Episode,
 }
 

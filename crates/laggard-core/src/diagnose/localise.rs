@@ -58,6 +58,7 @@ fn incident(
         first_s: parts.iter().map(|(_, episode)| episode.first_s).min().unwrap_or(0),
         last_s: parts.iter().map(|(_, episode)| episode.last_s).max().unwrap_or(0),
         explains: parts.iter().map(|(id, _)| *id).collect(),
+        worst: parts.first().map_or(0, |(id, _)| *id),
         episode: parts.into_iter().next().map(|(_, episode)| episode).unwrap_or_default(),
     }
 }

@@ -95,9 +95,9 @@ fn problem(session: &Session, index: usize, incident: &Incident) -> Markup {
         section.problem id=(format!("problem-{index}")) {
             h2 { (incident.component) ": " (incident.cause.name()) }
             p { (incident.kind.name()) " " (incident.component) ": " (incident.cause.meaning()) "." }
-            @if let (Some((metric, evidence)), Some(&worst)) = (evidence, incident.explains.first()) {
-                (samples(session, incident, worst, metric))
-                (distribution(session, worst, metric, evidence))
+            @if let Some((metric, evidence)) = evidence {
+                (samples(session, incident, incident.worst, metric))
+                (distribution(session, incident.worst, metric, evidence))
             }
             h3 { "How the decision came about" }
             ol.trail { @for line in words::trail(session, incident) { li { (line) } } }
@@ -213,16 +213,16 @@ fn distribution(session: &Session, worst: usize, metric: Metric, evidence: &Evid
 /// One heat map per group and metric in which something was anomalous.
 fn heat_maps(session: &Session) -> Markup {
     let incidents = &session.diagnosis.incidents;
-    let mut suspects: Vec<usize> =
-        incidents.iter().filter_map(|incident| incident.explains.first().copied()).collect();
-    suspects.extend(incidents.iter().flat_map(|incident| incident.explains.iter().skip(1).copied()));
+    let mut suspects: Vec<usize> = incidents.iter().map(|incident| incident.worst).collect();
+    let others = incidents.iter().flat_map(|incident| incident.explains.iter().copied());
+    suspects.extend(others.filter(|id| incidents.iter().all(|incident| incident.worst != *id)));
     let shown: BTreeSet<(usize, Metric)> = session
         .diagnosis
         .incidents
         .iter()
         .take(MOST_INCIDENTS)
         .filter_map(|incident| {
-            Some((session.roster.components[*incident.explains.first()?].group, words::telling(incident)?.0))
+            Some((session.roster.components[incident.worst].group, words::telling(incident)?.0))
         })
         .collect();
     html! {

@@ -93,20 +93,27 @@ pub fn shows(metric: Metric, evidence: &Evidence) -> String {
 /// One incident in one clause.
 pub fn sentence(session: &Session, incident: &Incident) -> String {
     let shown = telling(incident).map_or_else(String::new, |(metric, evidence)| shows(metric, evidence));
-    let names = || hosts::fold(incident.explains.iter().map(|&id| &session.roster.components[id].name));
-    match incident.explains.len() {
-        0 | 1 => shown,
-        count => {
-            let names = names();
-            let names = if names.len() > 80 { String::new() } else { format!(" ({names})") };
-            format!("explains {count} components{names}; worst: {shown}")
-        }
+    if incident.explains.len() < 2 {
+        return shown;
     }
+    let name = |id: usize| &session.roster.components[id].name;
+    let worst = match incident.cause {
+        // The worst of a lost attachment is the one that took its load.
+        Cause::LostAttachment | Cause::ServerDown | Cause::ControllerFailed
+            if incident.episode.is_mostly(Relation::High) =>
+        {
+            format!("its load is on {}", name(incident.worst))
+        }
+        _ => format!("worst {}", name(incident.worst)),
+    };
+    let names = hosts::fold(incident.explains.iter().map(|&id| name(id)));
+    let names = if names.len() > 80 { String::new() } else { format!(" ({names})") };
+    format!("explains {} components{names}; {worst}: {shown}", incident.explains.len())
 }
 
 /// What to run next: on the part itself if it is a server, else on the server that holds it.
 pub fn next(session: &Session, incident: &Incident) -> String {
-    let parts = incident.explains.first().map(|&id| &session.roster.components[id].parts);
+    let parts = Some(&session.roster.components[incident.worst].parts);
     // The accused component's own server; that of the worst it explains, if it is a part.
     let accused = session.roster.find(&incident.component).map(|id| &session.roster.components[id].parts);
     let server = accused.or(parts).and_then(|parts| parts.iter().find(|(kind, _)| *kind == Kind::Server));
@@ -142,16 +149,10 @@ pub fn verdict(verdict: &Verdict) -> String {
 pub fn trail(session: &Session, incident: &Incident) -> Vec<String> {
     let diagnosis = &session.diagnosis;
     let mut lines = Vec::new();
-    let worst = incident.explains.first().map(|&id| &session.roster.components[id]);
-    if let Some(worst) = worst {
-        let group = &session.roster.groups[worst.group];
-        lines.push(format!(
-            "{} was compared with {} of `{}`",
-            worst.name,
-            counted(group.members.len() - 1, "peer"),
-            group.name
-        ));
-    }
+    let worst = &session.roster.components[incident.worst];
+    let group = &session.roster.groups[worst.group];
+    let peers = counted(group.members.len() - 1, "peer");
+    lines.push(format!("{} was compared with {peers} of `{}`", worst.name, group.name));
     let mut evidence: Vec<(&Metric, &Evidence)> = incident.episode.evidence.iter().collect();
     evidence.sort_by(|a, b| b.1.severity().total_cmp(&a.1.severity()));
     for (metric, evidence) in evidence {
@@ -173,11 +174,10 @@ pub fn trail(session: &Session, incident: &Incident) -> Vec<String> {
             number(evidence.severity()),
         ));
     }
-    let group = worst.map(|worst| worst.group);
     let quiet: Vec<&str> = diagnosis
         .judged
         .iter()
-        .filter(|(of, metric)| Some(*of) == group && !incident.episode.evidence.contains_key(metric))
+        .filter(|(of, metric)| *of == worst.group && !incident.episode.evidence.contains_key(metric))
         .map(|(_, metric)| metric.name())
         .collect();
     if !quiet.is_empty() {
