@@ -352,7 +352,7 @@ impl Diagnoser {
         if judged.decided {
             let mut indicted = judged.anomalous.clone();
             for (position, indicted) in indicted.iter_mut().enumerate().filter(|(_, anomalous)| **anomalous) {
-                let seen = judged.seen.iter().find(|(known, _)| *known == position).map(|(_, seen)| seen);
+                let seen = find(&judged.seen, position);
                 *indicted = match seen {
                     Some(seen) => self.indicts(group, metric, seen),
                     // Anomalous by the filter's memory only: as it was before.
@@ -362,12 +362,7 @@ impl Diagnoser {
             for &(position, seen) in &judged.seen {
                 let seen =
                     Observation { from_s: self.seconds(judged.from), to_s: self.seconds(judged.to), ..seen };
-                let onset = judged
-                    .onsets
-                    .iter()
-                    .find(|(known, _)| *known == position)
-                    .map_or(judged.from, |(_, slot)| *slot);
-                let onset_s = self.seconds(onset);
+                let onset_s = self.seconds(*find(&judged.onsets, position).unwrap_or(&judged.from));
                 let state = &mut self.states[components[position]];
                 let episode =
                     if indicted[position] { state.episode.get_or_insert_default() } else { &mut state.aside };
@@ -477,6 +472,11 @@ impl Diagnoser {
             states[position] = State::Undecided;
         }
     }
+}
+
+/// What a judged window says of one position; its lists are in order.
+fn find<T>(list: &[(usize, T)], position: usize) -> Option<&T> {
+    list.binary_search_by_key(&position, |(known, _)| *known).ok().map(|index| &list[index].1)
 }
 
 impl ComponentState {
