@@ -1,65 +1,41 @@
 //! From samples as recorded to a regular grid, without losing work, and replayed in time order.
 //!
 //! A rate keeps its mean over the slot; a mean per request is weighted by the requests completed (`tps`), where they were
-//! recorded. A sample stands for its own series' interval: finer series are averaged into a slot, coarser ones are spread
-//! over the slots they cover. Otherwise the last sample of a slot wins.
+//! recorded. A sample stands for its component's interval: finer ones are averaged into a slot, coarser ones are spread over
+//! the slots they cover. Otherwise the last sample of a slot wins, and a slot without one is missing.
 
 use crate::recording::{Recording, Series};
 use laggard_core::diagnose::Sample;
 use laggard_core::model::metric::Averaging;
 use laggard_core::model::{Metric, Roster};
 
-/// Enough differences to know a series' interval.
-const LOOKED_AT: usize = 4000;
-
 /// A sample stands for at most so many slots; a series with larger steps has holes, not an interval.
 const MOST_COVERED: i64 = 100;
-
-/// Fewer steps than this do not make an interval.
-const FEWEST_STEPS: usize = 3;
-
-/// The usual time between two samples of a series, if there are enough to tell.
-pub fn interval_of(series: &Series) -> Option<i64> {
-    let mut steps: Vec<i64> = series
-        .windows(2)
-        .take(LOOKED_AT)
-        .map(|pair| pair[1].0 - pair[0].0)
-        .filter(|step| *step > 0)
-        .collect();
-    if steps.len() < FEWEST_STEPS {
-        return None;
-    }
-    let half = steps.len() / 2;
-    Some(*steps.select_nth_unstable(half).1)
-}
 
 /// Intervals found in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Intervals {
-    /// Of most series: nine of ten are no coarser.
+    /// Of most components: the median.
     pub usual_s: i64,
-    /// Of the finest series.
+    /// Of the finest.
     pub finest_s: i64,
-    /// Of the coarsest series.
+    /// Of the coarsest.
     pub coarsest_s: i64,
 }
 
-/// The intervals of the series of the wanted metrics; `None` if none has enough samples.
+/// The intervals of the components that have a wanted metric; `None` if none has enough rows to tell.
 pub fn intervals(recording: &Recording, wanted: impl Fn(Metric) -> bool) -> Option<Intervals> {
-    let mut all: Vec<i64> = Vec::new();
-    for component in 0..recording.observed().len() {
-        for metric in Metric::all().filter(|metric| wanted(*metric)) {
-            all.extend(recording.series(component, metric).and_then(interval_of));
-        }
-    }
+    let has_wanted = |component: &usize| {
+        Metric::all().any(|metric| wanted(metric) && recording.series(*component, metric).is_some())
+    };
+    let components = (0..recording.observed().len()).filter(has_wanted);
+    let mut all: Vec<i64> = components.filter_map(|component| recording.interval_of(component)).collect();
     all.sort_unstable();
-    let usual_s = *all.get((all.len() * 9 / 10).min(all.len().saturating_sub(1)))?;
-    Some(Intervals { usual_s, finest_s: all[0], coarsest_s: all[all.len() - 1] })
+    Some(Intervals { usual_s: *all.get(all.len() / 2)?, finest_s: *all.first()?, coarsest_s: *all.last()? })
 }
 
-/// One series on a grid: slot (time divided by the interval) and value.
-pub fn on_grid(series: &Series, grid_s: i64, requests: Option<&Series>) -> Series {
-    let own_s = interval_of(series).unwrap_or(grid_s);
+/// One series on a grid: slot (time divided by the interval) and value. `own_s` is how often its component is recorded.
+pub fn on_grid(series: &Series, own_s: i64, grid_s: i64, requests: Option<&Series>) -> Series {
     if own_s < grid_s {
         return average(series, grid_s, requests);
     }
@@ -85,16 +61,18 @@ fn average(series: &Series, grid_s: i64, requests: Option<&Series>) -> Series {
     let mut weights = requests.map(|requests| requests.iter().peekable());
     let slot_of = |sample: &(i64, f64)| sample.0.div_euclid(grid_s);
     for slot in series.chunk_by(|a, b| slot_of(a) == slot_of(b)) {
-        let (mut sum, mut weight, mut weighed) = (0.0, 0.0, weights.is_some());
+        let (mut sum, mut weight, mut weighed) = (0.0, 0.0, false);
         for &(time, value) in slot {
             let requests = weights.as_mut().and_then(|weights| {
                 while weights.next_if(|(known, _)| *known < time).is_some() {}
                 weights.next_if(|(known, _)| *known == time)
             });
-            weighed &= requests.is_some();
-            let share = requests.map_or(0.0, |(_, requests)| requests.max(0.0));
-            sum += value * share;
-            weight += share;
+            // A sample whose requests nobody counted has no weight beside one that has.
+            if let Some((_, requests)) = requests {
+                weighed = true;
+                sum += value * requests.max(0.0);
+                weight += requests.max(0.0);
+            }
         }
         let plain = || slot.iter().map(|(_, value)| value).sum::<f64>() / slot.len() as f64;
         let value = match weighed {
@@ -131,7 +109,8 @@ impl Aligned {
                 let Some(samples) = recording.series(index, metric) else { continue };
                 let by_request = metric.properties().averaging == Averaging::Requests;
                 let requests = if by_request { recording.series(index, Metric::Tps) } else { None };
-                series.push((component, metric, on_grid(samples, interval_s, requests)));
+                let own_s = recording.interval_of(index).unwrap_or(interval_s);
+                series.push((component, metric, on_grid(samples, own_s, interval_s, requests)));
             }
         }
         Aligned { interval_s, series }
@@ -200,32 +179,54 @@ mod tests {
     fn rates_keep_their_mean_and_times_their_work() {
         let awaits: Series = vec![(0, 10.0), (1, 100.0), (2, 10.0), (3, 4.0)];
         let requests: Series = vec![(0, 9.0), (1, 1.0), (2, 0.0), (3, 0.0)];
-        assert_eq!(on_grid(&awaits, 2, Some(&requests)), [(0, 19.0), (1, 0.0)]);
-        assert_eq!(on_grid(&awaits, 2, None), [(0, 55.0), (1, 7.0)]);
+        assert_eq!(on_grid(&awaits, 1, 2, Some(&requests)), [(0, 19.0), (1, 0.0)]);
+        assert_eq!(on_grid(&awaits, 1, 2, None), [(0, 55.0), (1, 7.0)]);
+        assert_eq!(on_grid(&awaits, 1, 2, Some(&vec![(0, 9.0)])), [(0, 10.0), (1, 7.0)]);
     }
 
     #[test]
     fn a_coarse_series_is_spread_over_the_slots_it_covers() {
-        assert_eq!(
-            on_grid(&(1..5).map(|i| (i * 60, i as f64)).collect(), 30, None)[..3],
-            [(2, 1.0), (3, 2.0), (4, 2.0)]
-        );
+        let series: Series = vec![(60, 1.0), (120, 2.0)];
+        assert_eq!(on_grid(&series, 60, 30, None), [(2, 1.0), (3, 2.0), (4, 2.0)]);
     }
 
     #[test]
     fn two_samples_half_a_century_apart_do_not_fill_the_memory() {
-        assert!(on_grid(&vec![(0, 1.0), (1_600_000_000, 2.0)], 1, None).len() <= 1 + MOST_COVERED as usize);
+        let series: Series = vec![(0, 1.0), (1_600_000_000, 2.0)];
+        assert!(on_grid(&series, 1_600_000_000, 1, None).len() <= 1 + MOST_COVERED as usize);
     }
 
     #[test]
     fn the_last_sample_of_a_slot_wins() {
         let jittery: Series = vec![(0, 1.0), (15, 2.0), (29, 3.0), (45, 4.0), (60, 5.0)];
-        assert_eq!(on_grid(&jittery, 15, None), [(0, 1.0), (1, 3.0), (3, 4.0), (4, 5.0)]);
+        assert_eq!(on_grid(&jittery, 15, 15, None), [(0, 1.0), (1, 3.0), (3, 4.0), (4, 5.0)]);
+    }
+
+    /// Latency is missing in most seconds of an idle disk; that makes it sparse, not coarse.
+    #[test]
+    fn a_sparse_metric_does_not_change_the_grid() {
+        let mut recording = Recording::default();
+        let disk = recording.component("sda");
+        for second in 0..200 {
+            recording.push(disk, Metric::WrSec, second, 1.0);
+            if second % 5 == 0 {
+                recording.push(disk, Metric::Await, second, 3.0);
+            }
+        }
+        let found = intervals(&recording, |metric| metric == Metric::Await).unwrap();
+        assert_eq!((found.usual_s, found.coarsest_s), (1, 1));
+        let roster = Roster::new(recording.observed(), None);
+        let aligned = Aligned::new(&recording, &roster, 1, |metric| metric == Metric::Await);
+        assert_eq!(aligned.len(), 40);
     }
 
     #[test]
     fn days_with_gaps_between_keep_their_interval() {
-        let series: Series = (0..100).map(|i| (i * 15 + i / 10 * 86_400, 1.0)).collect();
-        assert_eq!(interval_of(&series), Some(15));
+        let mut recording = Recording::default();
+        let disk = recording.component("sda");
+        for i in 0..100 {
+            recording.push(disk, Metric::Await, i * 15 + i / 10 * 86_400, 1.0);
+        }
+        assert_eq!(recording.interval_of(disk), Some(15));
     }
 }

@@ -161,6 +161,12 @@ fn mapped_layout(header: &[String], mapping: &Mapping) -> Result<Vec<Option<Colu
             .ok_or_else(|| format!("there is no column `{name}`; the columns are {}", header.join(", ")))?;
         columns[index] = Some(*column);
     }
+    // A column that is named like a metric need not be mapped, such as the load that excuses a latency.
+    for (column, name) in columns.iter_mut().zip(header).filter(|(column, _)| column.is_none()) {
+        let metric = Metric::parse(name).map(|metric| Column::Metric(metric, 1.0));
+        *column =
+            metric.filter(|metric| !mapping.entries.iter().any(|(known, _)| same_role(*known, *metric)));
+    }
     check(&columns)?;
     Ok(columns)
 }
@@ -278,6 +284,7 @@ impl Rows<'_> {
         // A row without a time, such as a header in the middle, must not make its component known.
         let (Some(time_s), Some(of)) = (at, of) else { return };
         let Some(component) = self.component(of, line) else { return };
+        self.recording.tick(component, time_s);
         if server.is_some() || group.is_some() {
             let text = |field: Option<&[u8]>| field.map(printable);
             self.recording.describe(component, text(server).as_deref(), text(group).as_deref());

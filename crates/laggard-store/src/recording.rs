@@ -16,12 +16,35 @@ struct Stored {
     file: u32,
 }
 
+/// Steps between the rows of a component: enough of them to know its interval.
+#[derive(Debug, Default)]
+struct Clock {
+    last: Option<i64>,
+    steps: Vec<i64>,
+}
+
+impl Clock {
+    const ENOUGH: usize = 256;
+    const FEWEST: usize = 3;
+
+    fn tick(&mut self, time_s: i64) {
+        if self.steps.len() < Self::ENOUGH
+            && let Some(last) = self.last.filter(|last| *last != time_s)
+        {
+            self.steps.push((time_s.saturating_sub(last)).saturating_abs());
+        }
+        self.last = Some(time_s);
+    }
+}
+
 /// Everything that was read.
 #[derive(Debug, Default)]
 pub struct Recording {
     components: Vec<Observed>,
     index: HashMap<String, usize>,
     series: Vec<[Option<Box<Stored>>; Metric::COUNT]>,
+    /// When each component was recorded, whatever the metric, and also where a value is missing.
+    clocks: Vec<Clock>,
     /// Files read so far.
     files: u32,
     /// Samples read.
@@ -38,6 +61,7 @@ impl Recording {
         self.index.insert(name.to_string(), index);
         self.components.push(Observed { name: name.into(), ..Observed::default() });
         self.series.push([const { None }; Metric::COUNT]);
+        self.clocks.push(Clock::default());
         index
     }
 
@@ -62,8 +86,22 @@ impl Recording {
         let order = before.map_or(Ordering::Greater, |(last, _)| time_s.cmp(last));
         stored.file = self.files;
         stored.samples.push((time_s, value));
+        self.clocks[component].tick(time_s);
         self.samples += 1;
         order
+    }
+
+    /// A row of a component, also one without a value: it says how often the component is recorded.
+    pub fn tick(&mut self, component: usize, time_s: i64) {
+        self.clocks[component].tick(time_s);
+    }
+
+    /// The usual time between two rows of a component, if there are enough to tell. A metric with holes in it, such as the
+    /// latency of an idle disk, is not coarse: it is missing.
+    pub fn interval_of(&self, component: usize) -> Option<i64> {
+        let mut steps = self.clocks[component].steps.clone();
+        let half = steps.len() / 2;
+        (steps.len() >= Clock::FEWEST).then(|| *steps.select_nth_unstable(half).1)
     }
 
     /// What follows is from another file.
@@ -149,15 +187,13 @@ impl Recording {
         Some((far as u64, example))
     }
 
-    /// How long was recorded, gaps left out: samples times interval of the longest series.
+    /// How long was recorded, gaps left out: rows times interval of the component with most.
     pub fn recorded_s(&self) -> i64 {
-        let stored = self.series.iter().flatten().flatten();
-        let length = |stored: &Stored| {
-            crate::align::interval_of(&stored.samples)
-                .unwrap_or(0)
-                .saturating_mul(stored.samples.len() as i64)
+        let longest = |component: usize| {
+            let lengths = self.series[component].iter().flatten().map(|stored| stored.samples.len() as i64);
+            self.interval_of(component).unwrap_or(0).saturating_mul(lengths.max().unwrap_or(0))
         };
-        stored.map(|stored| length(stored)).max().unwrap_or(0)
+        (0..self.components.len()).map(longest).max().unwrap_or(0)
     }
 }
 

@@ -175,7 +175,15 @@ pub fn ranked(kind: Kind, episode: &Episode) -> Cause {
     if latency.is_some() && is_primary(severity(latency), severity(traffic)) {
         return if stored { Cause::ComponentFault } else { Cause::DiskBusy };
     }
+    let low =
+        |metric: Metric| episode.evidence.get(&metric).is_some_and(|seen| seen.relation() == Relation::Low);
+    let high =
+        |metric: Metric| episode.evidence.get(&metric).is_some_and(|seen| seen.relation() == Relation::High);
+    // A hog's bytes go the way of the window it lowers; loss makes the acknowledgements grow, which go the other way.
+    let answers_only = low(Metric::CwndFromClients) && high(Metric::Txbyt) && !high(Metric::Rxbyt)
+        || low(Metric::CwndToClients) && high(Metric::Rxbyt) && !high(Metric::Txbyt);
     match (traffic, congestion) {
+        _ if answers_only => Cause::PacketLoss,
         (Some(_), _) => Cause::NetworkHog,
         (None, Some(_)) => Cause::PacketLoss,
         // It does less than its peers: where its load went, only the topology can say.

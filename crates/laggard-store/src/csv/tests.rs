@@ -30,7 +30,7 @@ fn a_column_per_metric_by_header_or_mapping() {
     assert_eq!(awaits(&recording, "d1"), [(0, 5.0), (15, 6.0)]);
     let (recording, _) = load(text, Some("time=ts,component=disk_id,await=latency:us")).unwrap();
     assert_eq!(awaits(&recording, "d1"), [(0, 0.005), (15, 0.006)]);
-    assert_eq!(recording.metrics(), [Metric::Await]);
+    assert_eq!(recording.metrics(), [Metric::Await, Metric::Throughput], "known names need no mapping");
 }
 
 #[test]

@@ -64,6 +64,15 @@ fn loss_moves_throughput_too_and_stays_loss() {
 }
 
 #[test]
+fn mild_loss_is_told_from_a_hog_by_direction() {
+    let low = (Metric::CwndFromClients, Relation::Low, 1.2, 0.12);
+    let answers = (Metric::Txbyt, Relation::High, 5.0, 1.4);
+    assert_eq!(ranked(Kind::Server, &episode(&[low, answers])), Cause::PacketLoss);
+    let payload = (Metric::Rxbyt, Relation::High, 5.0, 1.8);
+    assert_eq!(ranked(Kind::Server, &episode(&[low, payload])), Cause::NetworkHog);
+}
+
+#[test]
 fn a_slow_lun_is_a_fault_without_load_and_a_workload_with_it() {
     let slow = (Metric::Await, Relation::High, 3.0, 2.0);
     assert_eq!(ranked(Kind::Attachment, &episode(&[slow])), Cause::ComponentFault);
