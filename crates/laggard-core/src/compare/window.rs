@@ -40,6 +40,14 @@ impl Window {
         self.values.chunks_exact(self.size)
     }
 
+    /// The same window of some of the components.
+    pub fn only(&self, components: &[usize]) -> Window {
+        Window {
+            values: components.iter().flat_map(|&component| self.of(component)).copied().collect(),
+            size: self.size,
+        }
+    }
+
     /// All samples that are present.
     pub fn present(&self) -> impl Iterator<Item = f64> {
         self.values.iter().copied().filter(|value| !value.is_nan())

@@ -156,8 +156,7 @@ pub fn ranked(kind: Kind, episode: &Episode) -> Cause {
         matching.map(|(_, evidence)| evidence).max_by(|a, b| a.severity().total_cmp(&b.severity()))
     };
     let latency = of(Role::StorageLatency, Relation::High);
-    let volume =
-        of(Role::StorageVolume, Relation::High).or_else(|| latency.and(of(Role::Load, Relation::High)));
+    let volume = of(Role::StorageVolume, Relation::High);
     let traffic = of(Role::NetworkVolume, Relation::High);
     let congestion = of(Role::Congestion, Relation::Low);
     let severity = |evidence: Option<&Evidence>| evidence.map_or(0.0, Evidence::severity);

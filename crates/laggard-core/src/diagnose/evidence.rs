@@ -111,13 +111,15 @@ impl Evidence {
     }
 }
 
-/// Score over threshold. The distance to a missing sample has no scale of its own, so silence is severe, but not beyond
-/// measure; where a method gives no score for it, it is as severe as the threshold.
+/// Score over threshold. The distance to a missing sample has no scale of its own: silence is severe, always alike.
 fn severity(seen: &Observation) -> f64 {
-    const SILENCE: f64 = 10.0;
-    let most = if seen.relation == Relation::Silent { SILENCE } else { 1e6 };
+    const SILENCE: f64 = 3.0;
     let ratio = seen.score / seen.threshold.max(1e-9);
-    if ratio.is_finite() { ratio.clamp(1.0, most) } else { 1.0 }
+    match seen.relation {
+        Relation::Silent => SILENCE,
+        _ if ratio.is_finite() => ratio.clamp(1.0, 1e6),
+        _ => 1.0,
+    }
 }
 
 /// One time of trouble of one component: from the first anomalous window until its accumulator is zero again.

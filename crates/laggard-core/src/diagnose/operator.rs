@@ -427,6 +427,7 @@ impl Diagnoser {
     fn end_tick(&mut self, group: usize) {
         let Some((tick, states)) = self.groups[group].tick.take() else { return };
         self.groups[group].ticks += 1;
+        let least = assess::least_impact(self.groups[group].ticks, self.config.thresholds.is_some());
         let mut ranking = Vec::new();
         for (member, state) in states.into_iter().enumerate() {
             let component = self.roster.groups[group].members[member];
@@ -440,7 +441,7 @@ impl Diagnoser {
                         episode.persistence = episode.persistence.max(known.accumulator);
                     }
                 }
-                State::Quiet => known.wind_down(),
+                State::Quiet => known.wind_down(least),
                 State::Undecided => {}
             }
             if known.accumulator > 0 {
@@ -480,11 +481,13 @@ fn find<T>(list: &[(usize, T)], position: usize) -> Option<&T> {
 }
 
 impl ComponentState {
-    fn wind_down(&mut self) {
+    /// A quiet window. A trouble that has wound down is remembered if it was worth a report, or it would date the next one.
+    fn wind_down(&mut self, least_impact: f64) {
         self.accumulator = self.accumulator.saturating_sub(1);
         if self.accumulator == 0 {
             match self.episode.take() {
-                Some(episode) => self.ended.merge(&episode),
+                Some(episode) if episode.impact() >= least_impact => self.ended.merge(&episode),
+                Some(_) => {}
                 // What stood aside explains only the trouble it came with.
                 None if self.ended.evidence.is_empty() => self.aside = Episode::default(),
                 None => {}

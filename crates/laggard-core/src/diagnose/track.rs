@@ -12,6 +12,9 @@ use std::collections::VecDeque;
 /// Beyond this coefficient of variation, and this many times the peers', a component jitters.
 const JITTER: (f64, f64) = (0.25, 2.0);
 
+/// Windows between a disk's last sample and its successor's first.
+const REPLACED_WITHIN: u64 = 8;
+
 /// The windower, thresholds and filters of one group in one metric.
 #[derive(Debug)]
 pub struct Track {
@@ -32,6 +35,8 @@ pub struct Track {
     /// The last decided windows, to date the filter's memory.
     decided: VecDeque<u64>,
     first_decided: Option<u64>,
+    /// Per member: anomalous in the first window, and already in its first part.
+    from_the_start: Vec<bool>,
     /// How many windows could be decided.
     pub decided_windows: u64,
 }
@@ -108,6 +113,7 @@ impl Track {
             joined: vec![None; members.len()],
             decided: VecDeque::new(),
             first_decided: None,
+            from_the_start: vec![false; members.len()],
             decided_windows: 0,
         }
     }
@@ -172,9 +178,8 @@ impl Track {
         if members.len() == self.joined.len() {
             return (members, window);
         }
-        let values: Vec<f64> = members.iter().flat_map(|&position| window.of(position)).copied().collect();
-        let size = window.size();
-        (members, Window::new(values, size))
+        let window = window.only(&members);
+        (members, window)
     }
 
     fn decide(&mut self, judged: &mut Judged, window: &Window, around: Surroundings) {
@@ -190,8 +195,11 @@ impl Track {
         let mut usual_unsteadiness = None;
         for position in 0..judged.members.len() {
             let heard = (around.heard)(judged.members[position]).is_some_and(|slot| slot >= judged.from);
-            let silent_matters =
-                self.trained.is_none() && !heard && window.of(position).iter().all(|value| value.is_nan());
+            let speaks = window.of(position).iter().any(|value| !value.is_nan());
+            let silent_matters = self.trained.is_none()
+                && !heard
+                && !speaks
+                && !self.is_replaced(judged.members[position], around);
             let mut exceeded = exceeds(position) || silent_matters;
             let mut observation = None;
             if exceeded {
@@ -218,10 +226,14 @@ impl Track {
                 });
             }
             let has_score = judged.scores[position] != Score::Missing || silent_matters;
+            if exceeded && Some(judged.index) == self.first_decided {
+                self.from_the_start[judged.members[position]] =
+                    stands_out_early(self.metric, window, position);
+            }
             let filter = &mut self.filters[judged.members[position]];
             judged.anomalous[position] = has_score && filter.push(self.params.k, exceeded);
             if judged.anomalous[position] {
-                judged.onsets.push((position, self.onset(self.filters[judged.members[position]])));
+                judged.onsets.push((position, self.onset(judged.members[position])));
                 if let (true, Some(observation)) = (exceeded, observation) {
                     judged.seen.push((position, observation));
                 }
@@ -230,19 +242,29 @@ impl Track {
     }
 
     fn score(&self, judged: &mut Judged, window: &Window) {
-        let trained: Option<Vec<f64>> = self
-            .trained
-            .as_ref()
-            .map(|trained| judged.members.iter().map(|&member| trained[member]).collect());
-        let sample = untrained::sample(window.components());
+        if let Some(trained) = &self.trained {
+            let thresholds: Vec<f64> = judged.members.iter().map(|&member| trained[member]).collect();
+            let judgement = (self.method.judge)(window, Threshold::Trained(&thresholds));
+            (judged.scores, judged.thresholds) = (judgement.scores, judgement.thresholds);
+            return;
+        }
+        // Untrained, silence is judged as silence: who has no sample at all must not spread the others' scores.
+        let speaks = |position: &usize| window.of(*position).iter().any(|value| !value.is_nan());
+        let speaking: Vec<usize> = (0..window.components()).filter(speaks).collect();
+        if 2 * speaking.len() < window.components() {
+            // Most have nothing to say in this metric, such as the latency of idle attachments: no peers, no comparison.
+            return;
+        }
+        let heard = if speaking.len() == window.components() { None } else { Some(window.only(&speaking)) };
+        let heard = heard.as_ref().unwrap_or(window);
+        let sample = untrained::sample(heard.components());
         let rule = |scores: &[f64]| untrained::threshold(self.method, scores);
-        let threshold = match &trained {
-            Some(thresholds) => Threshold::Trained(thresholds),
-            None => Threshold::FromPeers { sample: &sample, rule: &rule },
-        };
-        let judgement = (self.method.judge)(window, threshold);
-        judged.scores = judgement.scores;
-        judged.thresholds = judgement.thresholds;
+        let judgement = (self.method.judge)(heard, Threshold::FromPeers { sample: &sample, rule: &rule });
+        judged.thresholds =
+            vec![judgement.thresholds.first().copied().unwrap_or(f64::NAN); window.components()];
+        for (&position, score) in speaking.iter().zip(judgement.scores) {
+            judged.scores[position] = score;
+        }
     }
 
     fn loads(&self, judged: &Judged, window: &Window) -> Loads {
@@ -252,6 +274,13 @@ impl Track {
             ratios[member] = levels.ratio(position);
         }
         Loads { index: judged.index, ratios }
+    }
+
+    /// Whether another member joined about when this one fell silent: then it was replaced, which is no trouble.
+    fn is_replaced(&self, member: usize, around: Surroundings) -> bool {
+        let Some(silent_from) = (around.heard)(member) else { return false };
+        let soon = silent_from..=silent_from + REPLACED_WITHIN * self.params.size as u64;
+        self.joined.iter().flatten().any(|joined| soon.contains(joined))
     }
 
     /// Untrained, only a difference that an administrator would call trouble counts.
@@ -266,16 +295,23 @@ impl Track {
     }
 
     /// The slot at which the oldest window in the filter's memory turned bad: the start of what was new in it.
-    fn onset(&self, filter: Filter) -> u64 {
-        let back = (filter.oldest() as usize).min(self.decided.len() - 1);
+    fn onset(&self, member: usize) -> u64 {
+        let back = (self.filters[member].oldest() as usize).min(self.decided.len() - 1);
         let index = self.decided[self.decided.len() - 1 - back];
         let start = index * self.params.shift as u64;
-        if Some(index) == self.first_decided {
+        if Some(index) == self.first_decided && self.from_the_start[member] {
             start
         } else {
             start + (self.params.size - self.params.shift) as u64
         }
     }
+}
+
+/// Whether a component stands out in the first quarter of a window already.
+fn stands_out_early(metric: Metric, window: &Window, position: usize) -> bool {
+    let early = window.size().div_ceil(4);
+    let values = window.each().flat_map(|samples| &samples[..early]).copied().collect();
+    Levels::new(metric, &Window::new(values, early)).relation(position, 1.0) != Relation::Alike
 }
 
 /// How unsteady the peers are, from an even sample of them.

@@ -92,8 +92,8 @@ impl Diagnoser {
             trouble.merge(episode);
         }
         let windows = self.groups[self.roster.components[component].group].ticks;
-        let is_trained = self.config.thresholds.is_some();
-        if trouble.persistence == 0 || !is_trained && trouble.impact() < least_impact(windows) {
+        let least = least_impact(windows, self.config.thresholds.is_some());
+        if trouble.persistence == 0 || trouble.impact() < least {
             return None;
         }
         if !state.aside.evidence.is_empty() {
@@ -164,7 +164,11 @@ impl Diagnoser {
 /// Anomalies "always exist" in a large system (LISA'13, section 4.3): the longer the recording, the longer or the more
 /// violent a trouble must be to be reported. Chance grows with the square root of the number of windows; after a day the
 /// bar stays, or a long history would blind the diagnosis.
-fn least_impact(windows: u64) -> f64 {
+pub(super) fn least_impact(windows: u64, is_trained: bool) -> f64 {
+    // Trained, everything is reported, as published.
+    if is_trained {
+        return 0.0;
+    }
     const FEW: f64 = 12.0;
     const DAY: f64 = 192.0;
     let windows = windows as f64;
