@@ -48,10 +48,11 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut out = String::from("window,component,score\n");
     let mut any = false;
     session::compare(&recording, &roster, args.method, args.metric, interval_s, |scored| {
-        for (component, score) in scored.components.iter().zip(&scored.scores) {
-            // A window in which nothing can be said has no score, which is not zero.
-            let score = if score.is_nan() { String::new() } else { score.to_string() };
-            any |= !score.is_empty();
+        // A window in which nothing can be said of a component has no row: no score is not zero.
+        for (component, score) in
+            scored.components.iter().zip(&scored.scores).filter(|(_, score)| !score.is_nan())
+        {
+            any = true;
             let _ = writeln!(out, "{},{},{score}", scored.window, roster.components[*component].name);
         }
     });
