@@ -12,7 +12,7 @@ use laggard_core::model::{Metric, Roster};
 use std::ops::Range;
 
 const DEVELOPMENT: Range<u64> = 0..120;
-const HELD_OUT: Range<u64> = 200_000..200_240;
+const HELD_OUT: Range<u64> = 300_000..300_240;
 
 fn main() {
     println!(
