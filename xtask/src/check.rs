@@ -9,10 +9,12 @@ use std::process::Command;
 const MOST_LINES: usize = 800;
 
 /// Which of our crates each may depend on. The arrow points one way: collect, store, compare, diagnose, report.
-const MAY_DEPEND_ON: [(&str, &[&str]); 4] = [
+const MAY_DEPEND_ON: [(&str, &[&str]); 6] = [
     ("laggard-core", &[]),
     ("laggard-store", &["laggard-core"]),
-    ("laggard", &["laggard-core", "laggard-store"]),
+    ("laggard-sim", &["laggard-core"]),
+    ("laggard", &["laggard-core", "laggard-store", "laggard-sim"]),
+    ("laggard-lab", &["laggard-core", "laggard-store", "laggard-sim"]),
     ("xtask", &[]),
 ];
 

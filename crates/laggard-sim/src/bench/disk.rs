@@ -1,0 +1,212 @@
+//! One disk: requests wait in a queue, the arm seeks, the platter turns, data passes.
+//!
+//! Two intruders can share it. A *hog* is a process that the block layer counts: the scheduler (CFQ) gives it slices of
+//! time between those of the file system. A *hidden* load goes around the scheduler: one of its reads comes between any two
+//! requests of the file system, and nobody counts it.
+
+use super::meter::Meter;
+use super::setup::MB;
+use crate::chance::Chance;
+use std::collections::VecDeque;
+
+/// Seagate Barracuda 7200.10, 320 GB: bytes per second on average over the disk, one turn, shortest and average seek.
+const TRANSFER: f64 = 62e6;
+const TURN_S: f64 = 60.0 / 7200.0;
+const TRACK_S: f64 = 0.8e-3;
+const AVERAGE_SEEK_S: f64 = 8.5e-3;
+/// Between files of the file system the arm crosses at most this share of the disk; to the unused partition, about half.
+const NEAR: f64 = 0.2;
+const FAR: (f64, f64) = (0.3, 0.7);
+/// No two disks are alike: standard deviation of transfer and seek between disks of one model.
+const VARIATION: (f64, f64) = (0.02, 0.03);
+/// Linux 2.6.18: largest request, requests that one direction may queue, CFQ's slices for synchronous and asynchronous I/O.
+const REQUEST: f64 = 512.0 * 1024.0;
+const QUEUE: usize = 128;
+const SLICE_S: f64 = 0.1;
+const ASYNC_SLICE_S: f64 = 0.04;
+/// Reads of the hidden load.
+const HIDDEN: f64 = MB;
+const SECTOR: f64 = 512.0;
+/// Sectors of a journal transaction.
+const JOURNAL: f64 = 16.0;
+
+/// What a request asks of a disk.
+#[derive(Debug, Clone, Copy)]
+pub struct Work {
+    /// Bytes.
+    pub bytes: f64,
+    /// Written, or read.
+    pub is_write: bool,
+    /// Consecutive work on one file needs no seek; `None` is a small access anywhere.
+    pub file: Option<usize>,
+    /// Blocks must be allocated first.
+    pub extends: bool,
+}
+
+/// Work in the queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Job {
+    /// What to do.
+    pub work: Work,
+    /// When it was asked for.
+    pub submitted: f64,
+    /// Who waits for it.
+    pub operation: Option<u32>,
+}
+
+/// A disk and its queue.
+#[derive(Debug)]
+pub struct Disk {
+    rate: f64,
+    seek: f64,
+    allocation_s: f64,
+    batch: usize,
+    queue: VecDeque<Job>,
+    /// What is being served; a hog's slice has no job.
+    serving: Option<Option<Job>>,
+    last_file: Option<usize>,
+    in_a_row: usize,
+    /// Share of the hog's time, and of requests that a hidden read precedes.
+    pub hog: f64,
+    /// See `hog`.
+    pub hidden: f64,
+    hog_submitted: VecDeque<f64>,
+    reads_due: usize,
+    writes_due_s: f64,
+}
+
+impl Disk {
+    /// One of the disks of a model.
+    pub fn new(allocation_s: f64, batch: usize, hardware: &mut Chance) -> Disk {
+        Disk {
+            rate: TRANSFER * (1.0 + VARIATION.0 * hardware.normal()),
+            seek: 1.0 + VARIATION.1 * hardware.normal(),
+            allocation_s,
+            batch,
+            queue: VecDeque::new(),
+            serving: None,
+            last_file: None,
+            in_a_row: 0,
+            hog: 0.0,
+            hidden: 0.0,
+            hog_submitted: VecDeque::new(),
+            reads_due: 0,
+            writes_due_s: 0.0,
+        }
+    }
+
+    /// Adds work; true if the disk was idle and must be started.
+    pub fn submit(&mut self, job: Job) -> bool {
+        self.queue.push_back(job);
+        self.serving.is_none()
+    }
+
+    /// The work that has just been done.
+    pub fn finish(&mut self) -> Option<Job> {
+        self.serving.take().flatten()
+    }
+
+    /// Whether something is being served.
+    pub fn is_busy(&self) -> bool {
+        self.serving.is_some()
+    }
+
+    /// Takes up the next work; returns when it will be done.
+    pub fn serve(&mut self, now: f64, meter: &mut Meter, chance: &mut Chance) -> Option<f64> {
+        // A hog of half severity runs in the first half of every second.
+        if self.hog > 0.0 && now.fract() < self.hog {
+            if self.hog_is_due() {
+                return Some(self.serve_hog(now, meter, chance));
+            }
+        } else if self.hog == 0.0 {
+            self.hog_submitted.clear();
+        }
+        let job = self.next_job()?;
+        let done = self.serve_job(&job, now, meter, chance);
+        match job.work.is_write {
+            true => self.writes_due_s = (self.writes_due_s - (done - now)).max(-SLICE_S),
+            false => self.reads_due = self.reads_due.saturating_sub(1),
+        }
+        self.serving = Some(Some(job));
+        Some(done)
+    }
+
+    /// The elevator goes on with the same file for a while, then with whatever waits longest.
+    fn next_job(&mut self) -> Option<Job> {
+        let same = |job: &Job| job.work.file.is_some() && job.work.file == self.last_file;
+        let next = match self.in_a_row < self.batch {
+            true => self.queue.iter().position(same).unwrap_or(0),
+            false => 0,
+        };
+        self.queue.remove(next)
+    }
+
+    fn hog_is_due(&self) -> bool {
+        match self.queue.front() {
+            None => true,
+            // Plain writes are asynchronous to CFQ: all share one short slice, every reader has one of its own.
+            Some(job) if job.work.is_write => self.writes_due_s <= 0.0,
+            Some(_) => self.reads_due == 0,
+        }
+    }
+
+    fn serve_hog(&mut self, now: f64, meter: &mut Meter, chance: &mut Chance) -> f64 {
+        while self.hog_submitted.len() < QUEUE {
+            self.hog_submitted.push_back(now);
+        }
+        let mut done = now + if self.last_file.is_some() { self.seek_s(FAR, chance) } else { 0.0 };
+        self.last_file = None;
+        while done < now + SLICE_S {
+            done += REQUEST / self.rate;
+            let submitted = self.hog_submitted.pop_front().unwrap_or(now);
+            meter.request(submitted, done, REQUEST / SECTOR, false);
+            self.hog_submitted.push_back(done);
+        }
+        meter.spread(now, done, |second, seconds| second.busy_s += seconds);
+        self.reads_due = self.queue.iter().filter(|job| !job.work.is_write).count();
+        self.writes_due_s = self.writes_due_s.min(0.0) + ASYNC_SLICE_S;
+        self.serving = Some(None);
+        done
+    }
+
+    fn serve_job(&mut self, job: &Job, now: f64, meter: &mut Meter, chance: &mut Chance) -> f64 {
+        let Work { bytes, is_write, file, extends } = job.work;
+        let mut done = now;
+        let requests = (bytes / REQUEST).ceil().max(1.0);
+        let continues = file.is_some() && file == self.last_file;
+        self.in_a_row = if continues { self.in_a_row + 1 } else { 1 };
+        let mut seeks = !continues;
+        for _ in 0..requests as usize {
+            if self.hidden > 0.0 && chance.happens(self.hidden) {
+                done += self.seek_s(FAR, chance) + HIDDEN / self.rate;
+                seeks = true;
+            }
+            if seeks {
+                done += match (file, is_write) {
+                    // A small write ends in the drive's cache, which sorts what it destages: half a turn, no seek.
+                    (None, true) => TURN_S * chance.uniform(),
+                    _ if self.hidden > 0.0 => self.seek_s(FAR, chance),
+                    // The more requests wait, the nearer is the next.
+                    _ => self.seek_s((0.0, NEAR / (1.0 + self.queue.len() as f64 / 2.0)), chance),
+                };
+                seeks = false;
+            }
+            done += bytes / requests / self.rate;
+            meter.request(job.submitted, done, (bytes / requests / SECTOR).ceil(), is_write);
+        }
+        if extends && self.allocation_s > 0.0 {
+            done += self.allocation_s * chance.between(0.6, 1.4);
+            meter.request(job.submitted, done, JOURNAL, true);
+        }
+        self.last_file = file;
+        meter.spread(now, done, |second, seconds| second.busy_s += seconds);
+        done
+    }
+
+    /// Seek over a share of the disk, and the turn until the sector comes.
+    fn seek_s(&self, (least, most): (f64, f64), chance: &mut Chance) -> f64 {
+        let distance = chance.between(least, most);
+        let slope = (AVERAGE_SEEK_S - TRACK_S) / (1.0f64 / 3.0).sqrt();
+        self.seek * (TRACK_S + slope * distance.sqrt()) + TURN_S * chance.uniform()
+    }
+}

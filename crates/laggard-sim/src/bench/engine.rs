@@ -1,0 +1,400 @@
+//! The event loop: who sends, who answers, what happens next.
+
+use super::client::Client;
+use super::disk::{Disk, Job, Work};
+use super::fault::{Fault, FaultKind};
+use super::meter::{Meter, Socket, Trace};
+use super::net::{BULK_WINDOW, FILE_SYSTEM_WINDOW, Flow, Message, Net};
+use super::setup::{Cluster, FileSystem, Metadata};
+use super::Experiment;
+use crate::chance::Chance;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Packets dropped by the published loss faults.
+const LOSS: f64 = 0.05;
+/// Bytes per second that a network hog of full severity may send.
+const LINK: f64 = 125e6;
+/// ext3 commits its journal every five seconds.
+const COMMIT_S: f64 = 5.0;
+/// Requests and answers without data.
+pub const REQUEST_BYTES: f64 = 350.0;
+/// See [`REQUEST_BYTES`].
+pub const ANSWER_BYTES: f64 = 150.0;
+/// No experiment runs longer.
+const LONGEST_S: f64 = 3600.0;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Transmitted(u32),
+    DiskDone(u16),
+    Wake(u16),
+    Commit(u16),
+    Second,
+    FaultBegins,
+    FaultEnds,
+}
+
+/// One request of a client to a server.
+#[derive(Debug, Clone, Copy)]
+pub struct Operation {
+    /// Who asked.
+    pub client: usize,
+    /// Whom.
+    pub server: usize,
+    /// Bytes of the answer.
+    pub answer: f64,
+    /// What the disk has to do for it.
+    pub work: Work,
+    /// The client's own mark.
+    pub stripe: u32,
+}
+
+/// Everything in an experiment.
+pub struct World {
+    /// Now, in seconds.
+    pub now: f64,
+    /// The experiment's chance.
+    pub chance: Chance,
+    /// The file system.
+    pub file_system: FileSystem,
+    /// I/O servers; a metadata server of its own comes after them.
+    pub servers: usize,
+    hosts: usize,
+    /// Time as bits (positive numbers sort like their bits), order of scheduling, event.
+    agenda: BinaryHeap<Reverse<(u64, u32, Event)>>,
+    sequence: u32,
+    net: Net,
+    disks: Vec<Disk>,
+    meters: Vec<Meter>,
+    caches: Vec<Cache>,
+    /// When each server's processor will be free.
+    processors: Vec<f64>,
+    operations: Vec<Operation>,
+    free: Vec<u32>,
+    hog: usize,
+}
+
+/// A server's write-back cache.
+#[derive(Debug, Default)]
+struct Cache {
+    dirty: f64,
+    unwritten: VecDeque<Work>,
+    /// Written data that found no room.
+    parked: VecDeque<u32>,
+    writing: usize,
+}
+
+/// Runs an experiment to the end of its workload.
+pub fn run(experiment: &Experiment) -> Trace {
+    let mut world = World::new(&experiment.cluster, experiment.seed);
+    let mut clients: Vec<Client> = (0..experiment.cluster.clients)
+        .map(|client| Client::new(client, experiment, &mut world.chance))
+        .collect();
+    for client in 0..clients.len() {
+        // Started by hand or by a script: not all in the same instant.
+        let at = world.chance.between(0.0, 0.5);
+        world.schedule(at, Event::Wake(client as u16));
+    }
+    for server in 0..world.servers {
+        let at = world.chance.between(0.0, COMMIT_S);
+        world.schedule(at, Event::Commit(server as u16));
+    }
+    world.schedule(1.0, Event::Second);
+    if let Some(fault) = &experiment.fault {
+        world.schedule(fault.from_s, Event::FaultBegins);
+        world.schedule(fault.to_s, Event::FaultEnds);
+    }
+    let mut samples: Vec<f32> = Vec::new();
+    let mut running = clients.len();
+    while let Some(Reverse((time, _, event))) = world.agenda.pop() {
+        world.now = f64::from_bits(time);
+        if running == 0 || world.now > LONGEST_S {
+            break;
+        }
+        match event {
+            Event::Transmitted(flow) => {
+                if let Some(answered) = world.transmitted(flow as usize) {
+                    let operation = world.operations[answered as usize];
+                    world.free.push(answered);
+                    let client = &mut clients[operation.client];
+                    client.answered(&operation, &mut world);
+                    running -= usize::from(client.has_just_finished());
+                }
+            }
+            Event::Wake(client) => {
+                let client = &mut clients[client as usize];
+                client.advance(&mut world);
+                running -= usize::from(client.has_just_finished());
+            }
+            Event::DiskDone(server) => world.disk_done(server as usize),
+            Event::Commit(server) => {
+                let work = Work { bytes: 8192.0, is_write: true, file: None, extends: false };
+                world.submit(server as usize, work, None);
+                world.schedule(COMMIT_S, Event::Commit(server));
+            }
+            Event::Second => {
+                samples.extend(world.net.flows[..world.hog].iter().map(|flow| flow.tcp.cwnd as f32));
+                world.schedule(1.0, Event::Second);
+            }
+            Event::FaultBegins => experiment.fault.iter().for_each(|fault| world.set_fault(fault, fault.severity)),
+            Event::FaultEnds => experiment.fault.iter().for_each(|fault| world.set_fault(fault, 0.0)),
+        }
+    }
+    let sockets = world.sockets(&samples, experiment.cluster.clients);
+    let seconds = samples.len() / world.hog;
+    world.meters.truncate(world.servers);
+    Trace::new(&world.meters, sockets, world.now.min(seconds as f64))
+}
+
+impl World {
+    fn new(cluster: &Cluster, seed: u64) -> World {
+        let file_system = cluster.file_system;
+        let hosts = cluster.servers + usize::from(file_system.metadata == Metadata::Dedicated);
+        let third_party = hosts + cluster.clients;
+        let mut net = Net::new(third_party + 1);
+        for client in 0..cluster.clients {
+            for server in 0..hosts {
+                net.flows.push(Flow::new(hosts + client, server, FILE_SYSTEM_WINDOW));
+                net.flows.push(Flow::new(server, hosts + client, FILE_SYSTEM_WINDOW));
+            }
+        }
+        let hog = net.flows.len();
+        net.flows.push(Flow::new(third_party, 0, BULK_WINDOW));
+        let mut hardware = Chance::new(cluster.hardware);
+        let disk = |_| Disk::new(file_system.allocation_s, file_system.batch, &mut hardware);
+        World {
+            now: 0.0,
+            chance: Chance::new(seed),
+            file_system,
+            servers: cluster.servers,
+            hosts,
+            agenda: BinaryHeap::new(),
+            sequence: 0,
+            net,
+            disks: (0..hosts).map(disk).collect(),
+            meters: vec![Meter::default(); hosts],
+            caches: (0..hosts).map(|_| Cache::default()).collect(),
+            processors: vec![0.0; hosts],
+            operations: Vec::new(),
+            free: Vec::new(),
+            hog,
+        }
+    }
+
+    fn schedule(&mut self, after_s: f64, event: Event) {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.agenda.push(Reverse(((self.now + after_s).to_bits(), self.sequence, event)));
+    }
+
+    fn schedule_at(&mut self, time: f64, event: Event) {
+        self.schedule((time - self.now).max(0.0), event);
+    }
+
+    /// Wakes a client later.
+    pub fn wake(&mut self, client: usize, after_s: f64) {
+        self.schedule(after_s, Event::Wake(client as u16));
+    }
+
+    /// Takes a server's processor for some time.
+    pub fn occupy(&mut self, server: usize, seconds: f64) {
+        self.processors[server] = self.processors[server].max(self.now) + seconds;
+    }
+
+    /// Sends a request of `bytes`.
+    pub fn request(&mut self, operation: Operation, bytes: f64) {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.operations.push(operation);
+            self.operations.len() as u32 - 1
+        });
+        self.operations[id as usize] = operation;
+        let flow = (operation.client * self.hosts + operation.server) * 2;
+        self.send(flow, Message { left: bytes, operation: id, is_answer: false }, self.now);
+    }
+
+    /// A question that needs no disk: returns when its answer has come. It is looked up at once, for it meets nobody on its
+    /// way but what is already there; the agenda would only be longer.
+    pub fn ask(&mut self, client: usize, server: usize, bytes: f64, answer: f64) -> f64 {
+        let flow = (client * self.hosts + server) * 2;
+        let asked = self.pass(flow, bytes, self.now);
+        let ready = self.process(server, asked);
+        self.pass(flow + 1, answer, ready)
+    }
+
+    /// A message of few segments that overtakes nobody: returns when it is there.
+    fn pass(&mut self, flow: usize, bytes: f64, ready: f64) -> f64 {
+        let message = Message { left: bytes, operation: 0, is_answer: false };
+        self.net.pass(flow, message, ready, &mut self.meters, &mut self.chance)
+    }
+
+    /// A server's processor takes up a request; returns when it has.
+    fn process(&mut self, server: usize, arrived: f64) -> f64 {
+        self.processors[server] = self.processors[server].max(arrived) + self.file_system.request_s;
+        self.processors[server]
+    }
+
+    fn answer(&mut self, id: u32) {
+        let Operation { client, server, answer, .. } = self.operations[id as usize];
+        let ready = self.process(server, self.now);
+        let flow = (client * self.hosts + server) * 2 + 1;
+        self.send(flow, Message { left: answer, operation: id, is_answer: true }, ready);
+    }
+
+    fn send(&mut self, flow: usize, message: Message, ready: f64) {
+        self.net.flows[flow].queue.push_back(message);
+        if self.net.flows[flow].queue.len() == 1 {
+            self.transmit(flow, ready);
+        }
+    }
+
+    fn transmit(&mut self, flow: usize, ready: f64) {
+        let done = self.net.transmit(flow, ready, &mut self.meters, &mut self.chance);
+        self.schedule_at(done, Event::Transmitted(flow as u32));
+    }
+
+    /// A window is through. Returns the operation whose answer is complete, if that is what it was.
+    fn transmitted(&mut self, index: usize) -> Option<u32> {
+        let flow = &mut self.net.flows[index];
+        let message = flow.queue.front_mut()?;
+        message.left -= flow.in_flight;
+        if message.left > 0.5 {
+            self.transmit(index, self.now);
+            return None;
+        }
+        let message = flow.queue.pop_front()?;
+        if flow.queue.is_empty() {
+            self.net.rest(index);
+        } else {
+            self.transmit(index, self.now);
+        }
+        if message.is_answer {
+            return Some(message.operation);
+        }
+        self.requested(message.operation);
+        None
+    }
+
+    /// A request has reached its server.
+    fn requested(&mut self, id: u32) {
+        let Operation { server, work, .. } = self.operations[id as usize];
+        if work.is_write && self.file_system.server_cache > 0.0 {
+            self.write_behind(server, id, work);
+        } else {
+            self.submit(server, work, Some(id));
+        }
+    }
+
+    /// Cached server I/O: the answer comes at once while there is room, and the disk follows.
+    fn write_behind(&mut self, server: usize, id: u32, work: Work) {
+        let cache = &mut self.caches[server];
+        if cache.dirty + work.bytes > self.file_system.server_cache {
+            cache.parked.push_back(id);
+            return;
+        }
+        cache.dirty += work.bytes;
+        cache.unwritten.push_back(work);
+        self.answer(id);
+        self.write_back(server);
+    }
+
+    fn write_back(&mut self, server: usize) {
+        const AT_ONCE: usize = 4;
+        while self.caches[server].writing < AT_ONCE {
+            let Some(work) = self.caches[server].unwritten.pop_front() else { return };
+            self.caches[server].writing += 1;
+            self.submit(server, work, None);
+        }
+    }
+
+    fn submit(&mut self, server: usize, work: Work, operation: Option<u32>) {
+        if self.disks[server].submit(Job { work, submitted: self.now, operation }) {
+            self.serve(server);
+        }
+    }
+
+    fn serve(&mut self, server: usize) {
+        let disk = &mut self.disks[server];
+        if let Some(done) = disk.serve(self.now, &mut self.meters[server], &mut self.chance) {
+            self.schedule_at(done, Event::DiskDone(server as u16));
+        } else if disk.hog > 0.0 {
+            // The hog pauses; it comes back with the next second.
+            self.schedule_at(self.now.floor() + 1.0, Event::DiskDone(server as u16));
+        }
+    }
+
+    fn disk_done(&mut self, server: usize) {
+        let was_busy = self.disks[server].is_busy();
+        if let Some(job) = self.disks[server].finish() {
+            match job.operation {
+                Some(id) => self.answer(id),
+                None if job.work.file.is_some() => {
+                    let cache = &mut self.caches[server];
+                    cache.dirty -= job.work.bytes;
+                    cache.writing -= 1;
+                    if let Some(id) = cache.parked.pop_front() {
+                        self.write_behind(server, id, self.operations[id as usize].work);
+                    }
+                    self.write_back(server);
+                }
+                None => {}
+            }
+        }
+        if !self.disks[server].is_busy() && (was_busy || self.disks[server].hog > 0.0) {
+            self.serve(server);
+        }
+    }
+
+    fn set_fault(&mut self, fault: &Fault, severity: f64) {
+        let server = fault.server;
+        match fault.kind {
+            FaultKind::DiskHog => {
+                self.disks[server].hog = severity;
+                if severity > 0.0 && !self.disks[server].is_busy() {
+                    self.serve(server);
+                }
+            }
+            FaultKind::DiskBusy => self.disks[server].hidden = severity,
+            FaultKind::WriteNetworkHog => self.set_network_hog(self.net_third_party(), server, severity),
+            FaultKind::ReadNetworkHog => self.set_network_hog(server, self.net_third_party(), severity),
+            FaultKind::ReceivePktloss => self.set_loss(server, 0, severity),
+            FaultKind::SendPktloss => self.set_loss(server, 1, severity),
+        }
+    }
+
+    fn net_third_party(&self) -> usize {
+        self.hosts + self.hog / 2 / self.hosts
+    }
+
+    fn set_network_hog(&mut self, from: usize, to: usize, severity: f64) {
+        let mut flow = Flow::new(from, to, BULK_WINDOW);
+        flow.pace = severity * LINK;
+        if severity > 0.0 {
+            // Endless; no operation ever looks at it.
+            flow.queue.push_back(Message { left: 1e15, operation: 0, is_answer: false });
+            self.net.flows[self.hog] = flow;
+            self.transmit(self.hog, self.now);
+        } else {
+            self.net.rest(self.hog);
+            self.net.flows[self.hog] = flow;
+        }
+    }
+
+    fn set_loss(&mut self, server: usize, direction: usize, severity: f64) {
+        let hosts = self.hosts;
+        let of_server = |index: &usize| (index / 2) % hosts == server && index % 2 == direction;
+        for index in (0..self.hog).filter(of_server) {
+            self.net.flows[index].loss = LOSS * severity;
+        }
+    }
+
+    fn sockets(&self, samples: &[f32], clients: usize) -> Vec<Socket> {
+        let pairs = (0..clients).flat_map(|client| (0..self.servers).map(move |server| (client, server)));
+        let socket = |(client, server): (usize, usize), on_server: bool| {
+            let flow = (client * self.hosts + server) * 2 + usize::from(on_server);
+            let cwnd = samples.chunks_exact(self.hog).map(|second| second[flow].floor()).collect();
+            Socket { client, server, on_server, cwnd }
+        };
+        pairs.flat_map(|pair| [socket(pair, false), socket(pair, true)]).collect()
+    }
+}
+
