@@ -147,7 +147,7 @@ pub struct Untrained {
 }
 
 /// One comparison method.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Method {
     /// Its name in commands and reports.
     pub name: &'static str,

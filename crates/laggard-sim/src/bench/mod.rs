@@ -9,7 +9,7 @@ mod disk;
 mod engine;
 mod fault;
 mod meter;
-mod net;
+pub mod net;
 mod setup;
 
 #[cfg(test)]
@@ -17,7 +17,7 @@ mod observations;
 
 pub use engine::run;
 pub use fault::{Fault, FaultKind};
-pub use meter::{Socket, Trace};
+pub use meter::{METRICS, Socket, Trace};
 pub use setup::{Cluster, FileSystem, Metadata, Workload};
 
 /// One experiment.

@@ -19,7 +19,7 @@ const RATE: f64 = 125e6 * SEGMENT / 1538.0;
 const LATENCY_S: f64 = 50e-6;
 const ROUND_TRIP_S: f64 = 120e-6;
 /// Bytes that the switch holds for one port.
-const PORT_BUFFER: f64 = 1024.0 * 1024.0;
+const PORT_BUFFER: f64 = 256.0 * 1024.0;
 /// Linux: least retransmission timeout.
 const TIMEOUT_S: f64 = 0.2;
 /// Linux 2.6.18: first window of a connection.
@@ -133,11 +133,12 @@ impl Tcp {
 
     /// Answers the loss of some of the sent segments; returns how long the recovery takes.
     fn recover(&mut self, sent: f64, lost: f64, follows: bool, loss: f64, round_trip: f64, chance: &mut Chance) -> f64 {
-        self.shrink();
         // What follows a lost segment tells the sender; after the last of a message, nothing does.
         let tail_lost = !follows && chance.happens(1.0 - (1.0 - lost / sent).powf(DUPLICATES));
         let repeat_lost = loss > 0.0 && chance.happens(1.0 - (1.0 - loss).powf(lost));
-        if sent - lost >= DUPLICATES && !tail_lost && !repeat_lost {
+        let enough = if follows { self.cwnd } else { sent } - lost.min(sent - 1.0) >= DUPLICATES;
+        self.shrink();
+        if enough && !tail_lost && !repeat_lost {
             return round_trip;
         }
         self.threshold = self.threshold.max(2.0);
@@ -217,12 +218,15 @@ impl Net {
             count.meter(flow, bytes, leaves, delivered, meters);
             return delivered.max(start + round_trip);
         }
+        let crowd = if others > 0.0 { others + flow.tcp.cwnd * SEGMENT } else { 0.0 };
+        let mut overflow = (1.0 - PORT_BUFFER / crowd).max(0.0);
         let (mut left, mut waited) = (whole(bytes * (1.0 / SEGMENT) + 0.999), 0.0);
         let mut count = Count::default();
         while left > 0.0 {
             let segments = left.min(whole(flow.tcp.cwnd)).max(1.0);
-            let crowd = if others > 0.0 { others + segments * SEGMENT } else { 0.0 };
-            let dropped = if crowd > PORT_BUFFER { some_of(segments, 1.0 - PORT_BUFFER / crowd, chance) } else { 0.0 };
+            let dropped = some_of(segments, overflow, chance);
+            // The others have answered by now, too.
+            overflow = 0.0;
             let lost = some_of(segments - dropped, flow.loss, chance);
             let failed = dropped + lost;
             waited += round_trip;

@@ -57,7 +57,7 @@ pub const PVFS: FileSystem = FileSystem {
     server_cache: 0.0,
     allocation_s: 0.040,
     batch: 1,
-    copy: 400e6,
+    copy: 180e6,
     request_s: 0.3e-3,
 };
 
@@ -167,7 +167,7 @@ impl Workload {
     }
 
     /// The phases of a large-file workload; `None` for postmark. File sizes are the paper's for 10/10; in 6/12 there are
-    /// twice as many servers for a client, and files are twice as long for the same 600 s. Two of IOzone's would end early.
+    /// twice as many servers for a client, and files are longer, for the same 600 s. Two of IOzone's would end early.
     pub fn phases(self, cluster: &Cluster, scale: f64) -> Option<Vec<Phase>> {
         let gigabytes = match (self, cluster.file_system.transfer) {
             (Workload::Ddw, Transfer::Records) => 17.0,
@@ -179,7 +179,13 @@ impl Workload {
             (Workload::Iozoner, Transfer::Cached { .. }) => 16.0,
             (Workload::Postmark, _) => return None,
         };
-        let bytes = gigabytes * 1024.0 * MB * scale * cluster.servers as f64 / cluster.clients as f64;
+        let servers_per_client = cluster.servers as f64 / cluster.clients as f64;
+        let longer = match cluster.file_system.transfer {
+            // A client that copies while no server works gains less from more servers.
+            Transfer::Records => servers_per_client.sqrt(),
+            Transfer::Cached { .. } => servers_per_client,
+        };
+        let bytes = gigabytes * 1024.0 * MB * scale * longer;
         // Records of 40 MB (dd) and 16 MB (IOzone) over ten servers.
         let part = if matches!(self, Workload::Ddw | Workload::Ddr) { 4.0 * MB } else { 1.6 * MB };
         let phase = |writes, extends| Phase { writes, extends, bytes, part };

@@ -1,0 +1,149 @@
+//! The published pipeline, FAST'10 section 10, with its parameters as values: histograms and congestion windows, trained
+//! thresholds, filter, and the checklist, which halts at the first step that any server diverges in.
+//!
+//! The operator of `laggard-core` does the same for any recording; here thresholds come from thirty runs and every
+//! parameter can be varied. A test holds the two equal.
+
+use super::Indictment;
+use laggard_core::compare::{Method, Params, Windower, cwnd::CWND, kl::KL};
+use laggard_core::diagnose::filter::Filter;
+use laggard_core::diagnose::{Cause, Trainer};
+use laggard_core::model::Metric;
+use laggard_sim::bench::Trace;
+
+/// Compared by histogram.
+const HISTOGRAMS: [Metric; 5] = [Metric::RdSec, Metric::WrSec, Metric::Await, Metric::Rxbyt, Metric::Txbyt];
+/// Compared second by second.
+const WINDOWS: [Metric; 2] = [Metric::CwndToClients, Metric::CwndFromClients];
+const METRICS: usize = HISTOGRAMS.len() + WINDOWS.len();
+
+/// The pipeline with one choice of parameters.
+#[derive(Debug)]
+pub struct Pipeline {
+    histogram: &'static Method,
+    congestion: &'static Method,
+    /// Times the trained threshold, for histograms.
+    scale: f64,
+}
+
+/// Scores of one experiment, by metric: when each window ended, and the score of each server.
+pub struct Scores(Vec<Vec<(usize, Vec<f64>)>>);
+
+/// Thresholds by metric and server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trained(Vec<Vec<f64>>);
+
+impl Default for Pipeline {
+    fn default() -> Pipeline {
+        Pipeline { histogram: &KL, congestion: &CWND, scale: 2.0 }
+    }
+}
+
+impl Pipeline {
+    /// With other parameters than the paper's. Methods live as long as the program; a study makes a few dozen.
+    pub fn with(histogram: Params, congestion_span: usize, scale: f64) -> Pipeline {
+        let leak = |method: Method| -> &'static Method { Box::leak(Box::new(method)) };
+        let span = Params { smoothing: congestion_span, ..CWND.params };
+        Pipeline {
+            histogram: leak(Method { params: histogram, ..KL }),
+            congestion: leak(Method { params: span, ..CWND }),
+            scale,
+        }
+    }
+
+    /// Scores every window of an experiment.
+    pub fn scores(&self, trace: &Trace) -> Scores {
+        let of_metric = |method: &Method, metric: Metric| {
+            let mut windower = Windower::new(method.params, trace.servers);
+            let mut found = Vec::new();
+            for second in 0..trace.seconds {
+                windower.push(second as u64, trace.row(metric, second), &mut |index, window| {
+                    let end = index as usize * method.params.shift + method.params.size;
+                    // Before the moving average is full, one sample stands for many.
+                    if end >= method.params.smoothing {
+                        found.push((end, (method.scores)(&window)));
+                    }
+                });
+            }
+            found
+        };
+        Scores(self.methods().map(|(metric, method)| of_metric(method, metric)).collect())
+    }
+
+    fn methods(&self) -> impl Iterator<Item = (Metric, &'static Method)> {
+        let (histogram, congestion) = (self.histogram, self.congestion);
+        HISTOGRAMS
+            .into_iter()
+            .map(move |metric| (metric, histogram))
+            .chain(WINDOWS.into_iter().map(move |metric| (metric, congestion)))
+    }
+
+    /// The smallest thresholds at which no training run raises an alarm, with the cushion.
+    pub fn train(&self, runs: &[Scores], servers: usize) -> Trained {
+        let thresholds = self.methods().enumerate().map(|(index, (_, method))| {
+            let mut largest = vec![0.0f64; servers];
+            for Scores(scores) in runs {
+                let mut trainer = Trainer::new(method, servers);
+                scores[index].iter().for_each(|(_, scores)| trainer.push(scores));
+                for (largest, threshold) in largest.iter_mut().zip(trainer.thresholds()) {
+                    *largest = largest.max(threshold.unwrap_or(0.0));
+                }
+            }
+            // Training doubles; congestion windows have one threshold for all servers and no cushion.
+            let rescale = if index < HISTOGRAMS.len() { self.scale / 2.0 } else { 1.0 };
+            largest.into_iter().map(|threshold| threshold * rescale).collect()
+        });
+        Trained(thresholds.collect())
+    }
+
+    /// Who is indicted, and why.
+    pub fn judge(&self, Scores(scores): &Scores, Trained(thresholds): &Trained) -> Vec<Indictment> {
+        let servers = thresholds.first().map_or(0, Vec::len);
+        let mut diverged = [const { Vec::new() }; METRICS];
+        for (index, (_, method)) in self.methods().enumerate() {
+            let mut filters = vec![Filter::default(); servers];
+            let mut first: Vec<Option<f64>> = vec![None; servers];
+            for (end, scores) in &scores[index] {
+                for server in 0..servers {
+                    let exceeds = scores[server] > thresholds[index][server];
+                    if filters[server].push(method.params.k, exceeds) {
+                        first[server].get_or_insert(*end as f64);
+                    }
+                }
+            }
+            diverged[index] = first;
+        }
+        checklist(&diverged, servers)
+    }
+}
+
+/// The checklist over all servers: it halts at the first step that somebody diverges in.
+fn checklist(diverged: &[Vec<Option<f64>>; METRICS], servers: usize) -> Vec<Indictment> {
+    let [read, written, waited, received, sent, to_clients, from_clients] = diverged;
+    let earliest = |a: Option<f64>, b: Option<f64>| match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    let hog = |server: usize| earliest(read[server], written[server]);
+    let busy = |server: usize| waited[server];
+    let loss = |server: usize| earliest(to_clients[server], from_clients[server]);
+    let network = |server: usize| match (received[server], sent[server]) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) if loss(server).is_none() => one.or(other),
+        _ => None,
+    };
+    let steps: [(Cause, &dyn Fn(usize) -> Option<f64>); 4] = [
+        (Cause::DiskHog, &hog),
+        (Cause::DiskBusy, &busy),
+        (Cause::NetworkHog, &network),
+        (Cause::PacketLoss, &loss),
+    ];
+    for (cause, says) in steps {
+        let indict = |server: usize| Some(Indictment { server, cause, said_s: says(server)? });
+        let found: Vec<Indictment> = (0..servers).filter_map(indict).collect();
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    Vec::new()
+}
