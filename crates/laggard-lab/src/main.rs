@@ -13,7 +13,7 @@ fn main() {
     let matrix = Matrix { held_out: false, repetitions: n, training: n, scale: 1.0, severity: 1.0 };
     let bar = ProgressBar::new(matrix.len() as u64);
     let t = std::time::Instant::now();
-    let cells = matrix.judge(&laggard_core::compare::kl::KL, &bar);
+    let cells = matrix.judge(laggard_core::compare::Method::parse(&a[2]).unwrap(), &bar);
     println!("{:?}", t.elapsed());
     for (c, cluster) in matrix.clusters().iter().enumerate() {
         for (f, fault) in conditions().iter().enumerate() {

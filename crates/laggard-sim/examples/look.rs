@@ -1,7 +1,9 @@
 //! scratch
 use laggard_core::model::Metric;
 use laggard_sim::bench::*;
+fn dump() { let a: Vec<String> = std::env::args().collect(); let cluster = Cluster::parse(&a[2], 1).unwrap(); let t = run(&Experiment { cluster, workload: Workload::parse(&a[3]).unwrap(), fault: FaultKind::parse(&a[4]).map(|k| Fault::published(k, 3)), seed: 5, scale: 1.0 }); for m in &a[5..] { let m = Metric::parse(m).unwrap(); println!("{m:?}"); for s in (90..t.seconds).step_by(15) { let mut o: Vec<f64> = (0..t.servers).filter(|x| *x != 3).map(|x| t.mean(m, x, s..s + 15)).collect(); o.sort_by(f64::total_cmp); println!("{s} {:.2} | {:.2} {:.2} {:.2}", t.mean(m, 3, s..s + 15), o[0], o[o.len()/2], o[o.len()-1]); } } }
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("dump") { return dump(); }
     let filter: Vec<String> = std::env::args().skip(1).collect();
     let has = |w: &str| filter.is_empty() || filter.iter().any(|f| f == w);
     for cluster in Cluster::all(1) {

@@ -6,6 +6,7 @@
 pub mod cdf;
 pub mod cwnd;
 pub mod kl;
+pub mod limp;
 pub mod median;
 pub mod thresh;
 pub mod window;
@@ -167,8 +168,8 @@ pub struct Method {
     pub judge: fn(&Window, Threshold) -> Judgement,
 }
 
-/// All methods, in the order of the papers.
-pub const METHODS: &[&Method] = &[&kl::KL, &cwnd::CWND, &cdf::CDF, &median::MEDIAN, &thresh::THRESH];
+/// All methods, in the order of the papers; ours last.
+pub const METHODS: &[&Method] = &[&kl::KL, &cwnd::CWND, &cdf::CDF, &median::MEDIAN, &thresh::THRESH, &limp::LIMP];
 
 impl Method {
     /// The parameters on a grid, trained or untrained.

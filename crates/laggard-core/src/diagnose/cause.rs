@@ -128,8 +128,8 @@ impl Cause {
 const SECONDARY: f64 = 4.0;
 
 /// A congestion window below this share of the peers' is loss, whatever the throughput says. A hog leaves about 0.15,
-/// five percent of loss 0.015.
-const COLLAPSED: f64 = 0.06;
+/// five percent of loss 0.015 to 0.08.
+const COLLAPSED: f64 = 0.1;
 
 /// The paper's checklist, first match wins.
 pub fn checklist(diverges: impl Fn(Metric) -> bool) -> Cause {
@@ -151,7 +151,9 @@ pub fn ranked(kind: Kind, episode: &Episode) -> Cause {
     }
     let of = |role: Role, relation: Relation| {
         let matching = episode.evidence.iter().filter(move |(metric, evidence)| {
-            metric.properties().role == role && evidence.relation() == relation
+            metric.properties().role == role
+                && evidence.relation() == relation
+                && !is_aftermath(evidence, episode)
         });
         matching.map(|(_, evidence)| evidence).max_by(|a, b| a.severity().total_cmp(&b.severity()))
     };
@@ -190,6 +192,15 @@ pub fn ranked(kind: Kind, episode: &Episode) -> Cause {
         // Trained thresholds indict for differences of any size and direction: then the paper's word stands.
         (None, None) => checklist(|metric| episode.evidence.contains_key(&metric)),
     }
+}
+
+/// What began only when something else was ending, and lasted less, came of it: when a lossy link is mended, the clients'
+/// caches empty themselves into that server, and its disk is busier than its peers for a minute.
+fn is_aftermath(evidence: &Evidence, episode: &Episode) -> bool {
+    let lasted = |seen: &Evidence| seen.to_s - seen.from_s;
+    episode.evidence.values().any(|other| {
+        lasted(other) > lasted(evidence) && evidence.from_s > other.from_s + lasted(other) * 3 / 4
+    })
 }
 
 #[cfg(test)]

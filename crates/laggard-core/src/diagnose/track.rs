@@ -203,7 +203,7 @@ impl Track {
             let mut exceeded = exceeds(position) || silent_matters;
             let mut observation = None;
             if exceeded {
-                let levels = levels.get_or_insert_with(|| Levels::new(self.metric, window));
+                let levels = levels.get_or_insert_with(|| Levels::new(self.metric, self.kind, window));
                 let load = loads.map_or(1.0, |loads| loads.ratios[judged.members[position]]);
                 let relation = match levels.relation(position, load) {
                     // It lives, and has nothing to say in this metric: no requests, no latency.
@@ -228,7 +228,7 @@ impl Track {
             let has_score = judged.scores[position] != Score::Missing || silent_matters;
             if exceeded && Some(judged.index) == self.first_decided {
                 self.from_the_start[judged.members[position]] =
-                    stands_out_early(self.metric, window, position);
+                    stands_out_early(self.metric, self.kind, window, position);
             }
             let filter = &mut self.filters[judged.members[position]];
             judged.anomalous[position] = has_score && filter.push(self.params.k, exceeded);
@@ -268,7 +268,7 @@ impl Track {
     }
 
     fn loads(&self, judged: &Judged, window: &Window) -> Loads {
-        let levels = Levels::new(self.metric, window);
+        let levels = Levels::new(self.metric, self.kind, window);
         let mut ratios = vec![f64::NAN; self.joined.len()];
         for (position, &member) in judged.members.iter().enumerate() {
             ratios[member] = levels.ratio(position);
@@ -308,10 +308,10 @@ impl Track {
 }
 
 /// Whether a component stands out in the first quarter of a window already.
-fn stands_out_early(metric: Metric, window: &Window, position: usize) -> bool {
+fn stands_out_early(metric: Metric, kind: Kind, window: &Window, position: usize) -> bool {
     let early = window.size().div_ceil(4);
     let values = window.each().flat_map(|samples| &samples[..early]).copied().collect();
-    Levels::new(metric, &Window::new(values, early)).relation(position, 1.0) != Relation::Alike
+    Levels::new(metric, kind, &Window::new(values, early)).relation(position, 1.0) != Relation::Alike
 }
 
 /// How unsteady the peers are, from an even sample of them.

@@ -6,7 +6,7 @@
 
 use crate::compare::window::{mean_of_present, median};
 use crate::compare::{Method, Window};
-use crate::model::Metric;
+use crate::model::{Kind, Metric};
 use crate::model::metric::Role;
 
 /// Peers whose scores make the threshold; more would cost time and change nothing.
@@ -20,6 +20,9 @@ const LEAST_SPREAD: f64 = 0.02;
 
 /// Below this share of its peers' level a component does nothing.
 const IDLE: f64 = 0.1;
+
+/// What a server reads or writes beside its peers matters from this many times what matters for one disk.
+const SERVER_TIMES: f64 = 5.0;
 
 /// Mean latencies below this are in some other unit than milliseconds.
 const FASTEST_MS: f64 = 0.02;
@@ -41,7 +44,8 @@ pub enum Relation {
 
 /// The threshold for one window, from the scores of (a sample of) the group.
 pub fn threshold(method: &Method, scores: &[f64]) -> f64 {
-    let mut known: Vec<f64> = scores.iter().copied().filter(|score| !score.is_nan()).collect();
+    // Distances are positive; where a score has a sign, chance goes both ways.
+    let mut known: Vec<f64> = scores.iter().filter(|score| !score.is_nan()).map(|score| score.abs()).collect();
     let middle = median(&mut known);
     if middle.is_nan() {
         f64::INFINITY
@@ -72,6 +76,7 @@ pub fn sample(members: usize) -> Vec<usize> {
 #[derive(Debug)]
 pub struct Levels {
     metric: Metric,
+    kind: Kind,
     levels: Vec<f64>,
     present: Vec<f64>,
     /// Median level of the group.
@@ -82,7 +87,7 @@ pub struct Levels {
 
 impl Levels {
     /// Levels of all components of a window.
-    pub fn new(metric: Metric, window: &Window) -> Levels {
+    pub fn new(metric: Metric, kind: Kind, window: &Window) -> Levels {
         let share = |samples: &[f64]| {
             samples.iter().filter(|value| !value.is_nan()).count() as f64 / samples.len() as f64
         };
@@ -92,7 +97,7 @@ impl Levels {
         let middle = median(&mut known);
         known.iter_mut().for_each(|level| *level = (*level - middle).abs());
         let spread = (1.4826 * median(&mut known)).max(LEAST_SPREAD * middle.abs());
-        Levels { metric, usual_presence: median(&mut present.clone()), levels, present, middle, spread }
+        Levels { metric, kind, usual_presence: median(&mut present.clone()), levels, present, middle, spread }
     }
 
     /// The level of one component.
@@ -110,8 +115,11 @@ impl Levels {
     /// section 5.3.2, saw them stay below a millisecond.
     fn negligible(&self) -> f64 {
         let properties = self.metric.properties();
-        if properties.role != Role::StorageLatency {
-            return properties.negligible;
+        match properties.role {
+            // One server's directories are asked for more often than another's; what slows a server is more than that.
+            Role::StorageVolume if self.kind == Kind::Server => return SERVER_TIMES * properties.negligible,
+            Role::StorageLatency => {}
+            _ => return properties.negligible,
         }
         match self.middle {
             // No device answers this fast: the unit is not milliseconds, and nobody knows what is negligible in it.
@@ -140,7 +148,7 @@ impl Levels {
         }
         let ratio = match properties.role {
             Role::StorageLatency => 1.4 * load.max(1.0),
-            _ => 1.2,
+            _ => 1.1,
         };
         match level {
             level if level >= ratio * self.middle => Relation::High,
@@ -164,7 +172,7 @@ mod tests {
 
     fn relation(metric: Metric, levels: &[f64]) -> Vec<Relation> {
         let values: Vec<f64> = levels.iter().flat_map(|level| [*level; 8]).collect();
-        let levels = Levels::new(metric, &Window::new(values, 8));
+        let levels = Levels::new(metric, Kind::Device, &Window::new(values, 8));
         (0..levels.levels.len()).map(|component| levels.relation(component, 1.0)).collect()
     }
 
@@ -198,7 +206,7 @@ mod tests {
     #[test]
     fn a_latency_that_its_load_explains_is_no_fault() {
         let values: Vec<f64> = [5.0, 5.1, 4.9, 5.0, 10.0].iter().flat_map(|level| [*level; 8]).collect();
-        let levels = Levels::new(Metric::Await, &Window::new(values, 8));
+        let levels = Levels::new(Metric::Await, Kind::Device, &Window::new(values, 8));
         assert_eq!(levels.relation(4, 1.9), Relation::Alike);
         assert_eq!(levels.relation(4, 0.7), Relation::High);
     }

@@ -92,8 +92,8 @@ table! {
     Util "util" "%" Context Time 1.0 "share of time with I/O in flight";
     Rxpck "rxpck" "packets/s" Context Time 100.0 "packets received per second";
     Txpck "txpck" "packets/s" Context Time 100.0 "packets sent per second";
-    Rxbyt "rxbyt" "bytes/s" NetworkVolume Time 200000.0 "bytes received per second";
-    Txbyt "txbyt" "bytes/s" NetworkVolume Time 200000.0 "bytes sent per second";
+    Rxbyt "rxbyt" "bytes/s" NetworkVolume Time 1000000.0 "bytes received per second";
+    Txbyt "txbyt" "bytes/s" NetworkVolume Time 1000000.0 "bytes sent per second";
     CwndToClients "cwnd_to_clients" "segments" Congestion Time 0.0 "mean congestion window of the server's sockets to its clients";
     CwndFromClients "cwnd_from_clients" "segments" Congestion Time 0.0 "mean congestion window of the clients' sockets to the server";
     Throughput "throughput" "any unit/s" Load Time 0.0 "work done per second, in whatever unit the site recorded";

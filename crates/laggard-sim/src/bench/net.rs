@@ -239,7 +239,8 @@ impl Net {
             left -= segments;
             count.add(segments, dropped, lost);
         }
-        flow.window = flow.tcp.cwnd.min(bytes / SEGMENT) * SEGMENT;
+        // What the port has no room for waits before the sender's own link.
+        flow.window = (flow.tcp.cwnd * SEGMENT).min(bytes).min(PORT_BUFFER);
         self.windows[flow.to] += flow.window;
         flow.tcp.last_sent = start + waited;
         let repeated = (count.dropped + count.lost) * SEGMENT;
