@@ -169,7 +169,7 @@ pub fn train(recording: &Recording, roster: &Roster, method: &'static Method, in
     let mut entries = Vec::new();
     for metric in recording.metrics() {
         let method = match metric.properties().role {
-            Role::Context | Role::Load => continue,
+            role if !role.can_indict() => continue,
             Role::Congestion => &CWND,
             _ => method,
         };

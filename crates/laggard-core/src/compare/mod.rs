@@ -169,7 +169,8 @@ pub struct Method {
 }
 
 /// All methods, in the order of the papers; ours last.
-pub const METHODS: &[&Method] = &[&kl::KL, &cwnd::CWND, &cdf::CDF, &median::MEDIAN, &thresh::THRESH, &limp::LIMP];
+pub const METHODS: &[&Method] =
+    &[&kl::KL, &cwnd::CWND, &cdf::CDF, &median::MEDIAN, &thresh::THRESH, &limp::LIMP];
 
 impl Method {
     /// The parameters on a grid, trained or untrained.

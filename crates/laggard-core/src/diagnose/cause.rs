@@ -131,6 +131,9 @@ const SECONDARY: f64 = 4.0;
 /// five percent of loss 0.015 to 0.08.
 const COLLAPSED: f64 = 0.1;
 
+/// Each segment acknowledged instead of every second, and some repeated: more than this is other traffic.
+const ANSWERS: f64 = 3.0;
+
 /// The paper's checklist, first match wins.
 pub fn checklist(diverges: impl Fn(Metric) -> bool) -> Cause {
     let congested = diverges(Metric::CwndToClients) || diverges(Metric::CwndFromClients);
@@ -180,9 +183,11 @@ pub fn ranked(kind: Kind, episode: &Episode) -> Cause {
         |metric: Metric| episode.evidence.get(&metric).is_some_and(|seen| seen.relation() == Relation::Low);
     let high =
         |metric: Metric| episode.evidence.get(&metric).is_some_and(|seen| seen.relation() == Relation::High);
-    // A hog's bytes go the way of the window it lowers; loss makes the acknowledgements grow, which go the other way.
-    let answers_only = low(Metric::CwndFromClients) && high(Metric::Txbyt) && !high(Metric::Rxbyt)
-        || low(Metric::CwndToClients) && high(Metric::Rxbyt) && !high(Metric::Txbyt);
+    // A hog's bytes go the way of the window it lowers; loss makes the acknowledgements grow, which go the other way, and
+    // at most twice as many.
+    let answers_only = traffic.is_some_and(|evidence| evidence.ratio() < ANSWERS)
+        && (low(Metric::CwndFromClients) && high(Metric::Txbyt) && !high(Metric::Rxbyt)
+            || low(Metric::CwndToClients) && high(Metric::Rxbyt) && !high(Metric::Txbyt));
     match (traffic, congestion) {
         _ if answers_only => Cause::PacketLoss,
         (Some(_), _) => Cause::NetworkHog,

@@ -7,7 +7,7 @@ mod assess;
 
 use super::evidence::{Episode, Observation};
 use super::gaps::{Follower, Gap, MOST_GAPS};
-use super::track::{Judged, Loads, Surroundings, Track};
+use super::track::{Circumstances, Judged, Surroundings, Track};
 use super::train::Thresholds;
 use crate::compare::{Method, Params, Score, cwnd::CWND};
 use crate::model::metric::Role;
@@ -112,8 +112,8 @@ struct Group {
     tick: Option<(u64, Vec<State>)>,
     ticks: u64,
     follower: Follower,
-    /// The load of the last window, where one is recorded.
-    loads: Option<Loads>,
+    /// What may excuse a latency in the last window.
+    circumstances: Circumstances,
 }
 
 struct OpenSlot {
@@ -156,8 +156,12 @@ impl Diagnoser {
                 place[member] = (group as u32, position as u32);
             }
         }
-        let group =
-            |members: usize| Group { tick: None, ticks: 0, follower: Follower::new(members), loads: None };
+        let group = |members: usize| Group {
+            tick: None,
+            ticks: 0,
+            follower: Follower::new(members),
+            circumstances: Circumstances::default(),
+        };
         Diagnoser {
             params: config.method.params_on(config.interval_s, config.thresholds.is_some()),
             config,
@@ -262,11 +266,11 @@ impl Diagnoser {
         // The first slot to close is the origin: an earlier one may still have come while it was open.
         let slot = (open.slot - *self.origin.get_or_insert(open.slot)) as u64;
         self.follow(slot, &open.rows);
-        // The load first, because it may excuse a latency; then cwnd, whose verdicts of this second belong to the window
+        // Load and service time first, because they may excuse a latency; then cwnd, whose verdicts of this second belong to the window
         // that ends with it.
-        self.close_tracks(slot, &open.rows, |role| role == Role::Load);
+        self.close_tracks(slot, &open.rows, |role| !role.can_indict());
         self.close_tracks(slot, &open.rows, |role| role == Role::Congestion);
-        self.close_tracks(slot, &open.rows, |role| !matches!(role, Role::Load | Role::Congestion));
+        self.close_tracks(slot, &open.rows, |role| role.can_indict() && role != Role::Congestion);
     }
 
     fn close_tracks(&mut self, slot: u64, rows: &[Option<Vec<f64>>], wanted: impl Fn(Role) -> bool) {
@@ -280,7 +284,7 @@ impl Diagnoser {
         let push = |(index, track): &mut (usize, &mut Track)| {
             let group = &groups[track.group];
             let heard = |member: usize| group.follower.heard(member);
-            let around = Surroundings { loads: group.loads.as_ref(), heard: &heard };
+            let around = Surroundings { circumstances: &group.circumstances, heard: &heard };
             (*index, row_of(*index).map_or_else(Vec::new, |row| track.push(slot, row, around)))
         };
         let work: usize = due.iter().filter_map(|(index, _)| row_of(*index)).map(Vec::len).sum();
@@ -291,8 +295,10 @@ impl Diagnoser {
         };
         for (track, windows) in judged {
             for mut judged in windows {
-                if judged.loads.is_some() {
-                    self.groups[self.tracks[track].group].loads = judged.loads.take();
+                if let Some(ratios) = judged.ratios.take() {
+                    let of = &self.tracks[track];
+                    self.groups[of.group].circumstances.take(of.metric.properties().role, ratios);
+                    continue;
                 }
                 self.accept(track, judged);
             }
@@ -392,7 +398,7 @@ impl Diagnoser {
             .first()
             .map_or(Kind::Device, |&member| self.roster.components[member].kind);
         match metric.properties().role {
-            Role::Load | Role::Context => false,
+            Role::Load | Role::Service | Role::Context => false,
             Role::StorageVolume => {
                 let even_load = matches!(kind, Kind::Server | Kind::Attachment);
                 self.config.thresholds.is_some() || even_load || seen.ratio >= FAR_MORE

@@ -3,7 +3,7 @@
 use super::evidence::Observation;
 use super::filter::Filter;
 use super::train::Trained;
-use super::untrained::{self, Levels, Relation};
+use super::untrained::{self, Excuse, Levels, Relation};
 use crate::compare::{Method, Params, Score, Threshold, Window, Windower};
 use crate::model::metric::Role;
 use crate::model::{Kind, Metric, Roster};
@@ -44,8 +44,8 @@ pub struct Track {
 /// What a track is told about its group beside its own metric.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// How much each member has to do, where that is recorded.
-    pub loads: Option<&'a Loads>,
+    /// What may excuse a latency.
+    pub circumstances: &'a Circumstances,
     /// The last slot with a sample of a member (position) in any metric.
     pub heard: &'a dyn Fn(usize) -> Option<u64>,
 }
@@ -73,17 +73,46 @@ pub struct Judged {
     pub seen: Vec<(usize, Observation)>,
     /// For the anomalous: slot of the onset. (position in members)
     pub onsets: Vec<(usize, u64)>,
-    /// Of a load: each group member's over the median, for whoever has to excuse a latency.
-    pub loads: Option<Loads>,
+    /// Of a metric that only explains: each group member's over the median.
+    pub ratios: Option<Ratios>,
 }
 
-/// How much more than its peers each member of a group has to do in one window.
+/// How many times its peers' level each member of a group has in one window.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Loads {
+pub struct Ratios {
     /// Index of the window.
     pub index: u64,
     /// Per position in the group; NaN is unknown.
     pub ratios: Vec<f64>,
+}
+
+/// What the last window said of load and service time, where they are recorded.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Circumstances {
+    load: Option<Ratios>,
+    service: Option<Ratios>,
+}
+
+impl Circumstances {
+    /// Keeps what a metric of some role says.
+    pub fn take(&mut self, role: Role, ratios: Ratios) {
+        match role {
+            Role::Load => self.load = Some(ratios),
+            Role::Service => self.service = Some(ratios),
+            _ => {}
+        }
+    }
+
+    /// What is known of a member in a window.
+    fn of(&self, index: u64, member: usize) -> Excuse {
+        let known = |ratios: &Option<Ratios>| {
+            ratios
+                .as_ref()
+                .filter(|ratios| ratios.index == index)
+                .map_or(f64::NAN, |ratios| ratios.ratios[member])
+        };
+        Excuse { load: known(&self.load), service: known(&self.service) }
+    }
 }
 
 impl Track {
@@ -155,7 +184,7 @@ impl Track {
             anomalous: vec![false; members.len()],
             seen: Vec::new(),
             onsets: Vec::new(),
-            loads: None,
+            ratios: None,
             members,
         };
         if judged.decided {
@@ -183,11 +212,11 @@ impl Track {
     }
 
     fn decide(&mut self, judged: &mut Judged, window: &Window, around: Surroundings) {
-        self.score(judged, window);
-        let loads = around.loads.filter(|loads| loads.index == judged.index);
-        if self.metric.properties().role == Role::Load {
-            judged.loads = Some(self.loads(judged, window));
+        if !self.metric.properties().role.can_indict() {
+            judged.ratios = Some(self.ratios(judged, window));
+            return;
         }
+        self.score(judged, window);
         let exceeds = |position: usize| {
             judged.scores[position].exact().is_some_and(|score| score > judged.thresholds[position])
         };
@@ -204,8 +233,8 @@ impl Track {
             let mut observation = None;
             if exceeded {
                 let levels = levels.get_or_insert_with(|| Levels::new(self.metric, self.kind, window));
-                let load = loads.map_or(1.0, |loads| loads.ratios[judged.members[position]]);
-                let relation = match levels.relation(position, load) {
+                let excuse = around.circumstances.of(judged.index, judged.members[position]);
+                let relation = match levels.relation(position, excuse) {
                     // It lives, and has nothing to say in this metric: no requests, no latency.
                     Relation::Silent if heard => Relation::Idle,
                     relation => relation,
@@ -267,13 +296,13 @@ impl Track {
         }
     }
 
-    fn loads(&self, judged: &Judged, window: &Window) -> Loads {
+    fn ratios(&self, judged: &Judged, window: &Window) -> Ratios {
         let levels = Levels::new(self.metric, self.kind, window);
         let mut ratios = vec![f64::NAN; self.joined.len()];
         for (position, &member) in judged.members.iter().enumerate() {
             ratios[member] = levels.ratio(position);
         }
-        Loads { index: judged.index, ratios }
+        Ratios { index: judged.index, ratios }
     }
 
     /// Whether another member joined about when this one fell silent: then it was replaced, which is no trouble.
@@ -311,7 +340,7 @@ impl Track {
 fn stands_out_early(metric: Metric, kind: Kind, window: &Window, position: usize) -> bool {
     let early = window.size().div_ceil(4);
     let values = window.each().flat_map(|samples| &samples[..early]).copied().collect();
-    Levels::new(metric, kind, &Window::new(values, early)).relation(position, 1.0) != Relation::Alike
+    Levels::new(metric, kind, &Window::new(values, early)).relation(position, Excuse::NONE) != Relation::Alike
 }
 
 /// How unsteady the peers are, from an even sample of them.

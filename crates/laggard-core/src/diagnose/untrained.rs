@@ -6,8 +6,8 @@
 
 use crate::compare::window::{mean_of_present, median};
 use crate::compare::{Method, Window};
-use crate::model::{Kind, Metric};
 use crate::model::metric::Role;
+use crate::model::{Kind, Metric};
 
 /// Peers whose scores make the threshold; more would cost time and change nothing.
 pub const SAMPLED_PEERS: usize = 64;
@@ -42,10 +42,41 @@ pub enum Relation {
     Alike,
 }
 
+/// What is known of a component beside its latency, as multiples of its peers'; NaN is unknown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Excuse {
+    /// Work it has to do.
+    pub load: f64,
+    /// Time its device takes for a request, without queueing.
+    pub service: f64,
+}
+
+impl Excuse {
+    /// Nothing is known.
+    pub const NONE: Excuse = Excuse { load: f64::NAN, service: f64::NAN };
+
+    /// How many times its peers' a latency must be to be a fault: more than the load is, and where the device itself is
+    /// no slower than its peers, so much that it cannot be the queue that gathers before the least lucky of equals.
+    fn latency_ratio(self) -> f64 {
+        let slower = if self.service < LIKE_ITS_PEERS { QUEUE_ONLY } else { SLOWER };
+        slower * self.load.max(1.0)
+    }
+}
+
+/// Times its peers' latency that is a fault.
+const SLOWER: f64 = 1.4;
+
+/// Where all disks are saturated, one of them has all the queue: times its peers' latency that is more than that ...
+const QUEUE_ONLY: f64 = 3.0;
+
+/// ... where its service time is below this many times its peers'.
+const LIKE_ITS_PEERS: f64 = 1.15;
+
 /// The threshold for one window, from the scores of (a sample of) the group.
 pub fn threshold(method: &Method, scores: &[f64]) -> f64 {
     // Distances are positive; where a score has a sign, chance goes both ways.
-    let mut known: Vec<f64> = scores.iter().filter(|score| !score.is_nan()).map(|score| score.abs()).collect();
+    let mut known: Vec<f64> =
+        scores.iter().filter(|score| !score.is_nan()).map(|score| score.abs()).collect();
     let middle = median(&mut known);
     if middle.is_nan() {
         f64::INFINITY
@@ -129,9 +160,8 @@ impl Levels {
         }
     }
 
-    /// How a component relates to its peers. `load` is how many times its peers' work it has to do, where that is known:
-    /// a latency that grows no faster than the load is no fault.
-    pub fn relation(&self, component: usize, load: f64) -> Relation {
+    /// How a component relates to its peers.
+    pub fn relation(&self, component: usize, excuse: Excuse) -> Relation {
         if self.present[component] < 0.25 && self.usual_presence > 0.75 {
             return Relation::Silent;
         }
@@ -147,7 +177,7 @@ impl Levels {
             return Relation::Alike;
         }
         let ratio = match properties.role {
-            Role::StorageLatency => 1.4 * load.max(1.0),
+            Role::StorageLatency => excuse.latency_ratio(),
             _ => 1.1,
         };
         match level {
@@ -173,7 +203,7 @@ mod tests {
     fn relation(metric: Metric, levels: &[f64]) -> Vec<Relation> {
         let values: Vec<f64> = levels.iter().flat_map(|level| [*level; 8]).collect();
         let levels = Levels::new(metric, Kind::Device, &Window::new(values, 8));
-        (0..levels.levels.len()).map(|component| levels.relation(component, 1.0)).collect()
+        (0..levels.levels.len()).map(|component| levels.relation(component, Excuse::NONE)).collect()
     }
 
     #[test]
@@ -207,8 +237,11 @@ mod tests {
     fn a_latency_that_its_load_explains_is_no_fault() {
         let values: Vec<f64> = [5.0, 5.1, 4.9, 5.0, 10.0].iter().flat_map(|level| [*level; 8]).collect();
         let levels = Levels::new(Metric::Await, Kind::Device, &Window::new(values, 8));
-        assert_eq!(levels.relation(4, 1.9), Relation::Alike);
-        assert_eq!(levels.relation(4, 0.7), Relation::High);
+        let with = |load: f64, service: f64| levels.relation(4, Excuse { load, service });
+        assert_eq!(with(1.9, f64::NAN), Relation::Alike);
+        assert_eq!(with(0.7, f64::NAN), Relation::High);
+        assert_eq!(with(1.0, 1.05), Relation::Alike, "only a queue");
+        assert_eq!(with(1.0, 1.9), Relation::High);
     }
 
     #[test]

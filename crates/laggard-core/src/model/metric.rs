@@ -34,10 +34,19 @@ pub enum Role {
     NetworkVolume,
     /// TCP congestion window; only a low one is evidence.
     Congestion,
-    /// Work done in a unit nobody knows: it explains a latency, and never indicts by itself.
+    /// How much a component has to do: it explains a latency, and never indicts by itself.
     Load,
-    /// Recorded for context, never compared by default (FAST'10, section 7 says why for tps and svctm).
+    /// How long the device itself takes for a request: where it is as its peers', a latency is only a queue.
+    Service,
+    /// Recorded for context, never compared by default.
     Context,
+}
+
+impl Role {
+    /// Whether a metric of this role can speak against a component; FAST'10, section 7 says why tps and svctm cannot.
+    pub fn can_indict(self) -> bool {
+        !matches!(self, Load | Service | Context)
+    }
 }
 
 /// What several samples of one slot are averaged over, so that no work is lost in downsampling.
@@ -69,7 +78,7 @@ pub struct Properties {
 }
 
 use Averaging::{Requests, Time};
-use Role::{Congestion, Context, Load, NetworkVolume, StorageLatency, StorageVolume};
+use Role::{Congestion, Context, Load, NetworkVolume, Service, StorageLatency, StorageVolume};
 
 macro_rules! table {
     ($($metric:ident $name:literal $unit:literal $role:ident $averaging:ident $negligible:literal $help:literal;)*) => {
@@ -82,13 +91,13 @@ macro_rules! table {
 }
 
 table! {
-    Tps "tps" "requests/s" Context Time 1.0 "I/O requests per second";
+    Tps "tps" "requests/s" Load Time 1.0 "I/O requests per second";
     RdSec "rd_sec" "sectors/s" StorageVolume Time 400.0 "sectors (512 bytes) read per second";
     WrSec "wr_sec" "sectors/s" StorageVolume Time 400.0 "sectors (512 bytes) written per second";
     AvgrqSz "avgrq_sz" "sectors" Context Requests 1.0 "mean request size";
     AvgquSz "avgqu_sz" "requests" Context Time 0.1 "mean number of queued requests";
     Await "await" "ms" StorageLatency Requests 0.1 "mean time a request waits to complete, queue and service";
-    Svctm "svctm" "ms" Context Requests 0.1 "mean service time of a request";
+    Svctm "svctm" "ms" Service Requests 0.1 "mean service time of a request";
     Util "util" "%" Context Time 1.0 "share of time with I/O in flight";
     Rxpck "rxpck" "packets/s" Context Time 100.0 "packets received per second";
     Txpck "txpck" "packets/s" Context Time 100.0 "packets sent per second";

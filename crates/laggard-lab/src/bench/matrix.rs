@@ -1,7 +1,10 @@
 //! Every experiment of the matrix: clusters x conditions x workloads x repetitions, judged by every pipeline.
 
 use super::tally::Tally;
-use crate::verdict::{ours, published::{Pipeline, Scores, Trained}};
+use crate::verdict::{
+    ours,
+    published::{Pipeline, Scores, Trained},
+};
 use indicatif::ProgressBar;
 use laggard_core::compare::Method;
 use laggard_sim::bench::{Cluster, Experiment, Fault, FaultKind, Trace, Workload, run};
@@ -64,10 +67,17 @@ impl Matrix {
     }
 
     /// One experiment. The same repetition of all conditions has the same chance, so that run times compare.
-    pub fn experiment(&self, cluster: usize, fault: Option<FaultKind>, workload: Workload, repetition: usize) -> Experiment {
+    pub fn experiment(
+        &self,
+        cluster: usize,
+        fault: Option<FaultKind>,
+        workload: Workload,
+        repetition: usize,
+    ) -> Experiment {
         let machines = self.clusters()[cluster];
         // Another faulty server each time, and not the same for all faults.
-        let server = |kind: FaultKind| (repetition * 7 + kind as usize * 3 + workload as usize) % machines.servers;
+        let server =
+            |kind: FaultKind| (repetition * 7 + kind as usize * 3 + workload as usize) % machines.servers;
         let fault = fault.map(|kind| Fault {
             from_s: 120.0 * self.scale,
             to_s: 420.0 * self.scale,
@@ -105,7 +115,8 @@ impl Matrix {
             self.training_runs(cluster, bar).par_iter().map(|trace| pipeline.scores(trace)).collect();
         let trained = pipeline.train(&training, self.clusters()[cluster].servers);
         let cells = conditions().map(|fault| {
-            let of_workload = |workload| self.judge_cell(cluster, fault, workload, (&pipeline, &trained), method, bar);
+            let of_workload =
+                |workload| self.judge_cell(cluster, fault, workload, (&pipeline, &trained), method, bar);
             Workload::ALL.into_par_iter().map(of_workload).collect::<Vec<Cell>>()
         });
         let mut cells = Vec::from(cells);
@@ -136,8 +147,12 @@ impl Matrix {
             let ours = ours::judge(&trace, method);
             if std::env::var_os("LAGGARD_LAB_TRACE").is_some() {
                 let truth = experiment.fault.map(|fault| fault.server);
-                eprintln!("{} {} {} {truth:?} published {verdict:?} ours {ours:?}",
-                    experiment.cluster.name(), fault.map_or("none", FaultKind::name), workload.name());
+                eprintln!(
+                    "{} {} {} {truth:?} published {verdict:?} ours {ours:?}",
+                    experiment.cluster.name(),
+                    fault.map_or("none", FaultKind::name),
+                    workload.name()
+                );
             }
             cell.ours.add(experiment.fault.as_ref(), &ours);
             bar.inc(1);

@@ -24,7 +24,8 @@ pub struct Tally {
 impl Tally {
     /// Adds the verdict on one experiment.
     pub fn add(&mut self, fault: Option<&Fault>, verdict: &[Indictment]) {
-        let is_faulty = |indictment: &&Indictment| fault.is_some_and(|fault| fault.server == indictment.server);
+        let is_faulty =
+            |indictment: &&Indictment| fault.is_some_and(|fault| fault.server == indictment.server);
         let of_faulty = verdict.iter().find(is_faulty);
         let others = verdict.iter().any(|indictment| !is_faulty(&indictment));
         let cause = fault.map(|fault| fault.kind.cause());

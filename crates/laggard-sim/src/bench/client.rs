@@ -158,7 +158,15 @@ impl Client {
     }
 
     /// A stretch of the client's file on one server.
-    fn transfer(&self, server: usize, bytes: f64, is_write: bool, extends: bool, stripe: u32, world: &mut World) {
+    fn transfer(
+        &self,
+        server: usize,
+        bytes: f64,
+        is_write: bool,
+        extends: bool,
+        stripe: u32,
+        world: &mut World,
+    ) {
         let work = Work { bytes, is_write, file: Some(self.index), extends };
         let (request, answer) = if is_write {
             (REQUEST_BYTES + bytes, ANSWER_BYTES)
@@ -255,8 +263,12 @@ fn small(bytes: f64, is_write: bool) -> Work {
 fn spread_transaction(postmark: &mut Postmark, world: &mut World) {
     const ROOT: usize = 0;
     let look_up = |server| Step::Ask { server };
-    let update =
-        |server| Step::One { server, bytes: ENTRY_BYTES, answer: ANSWER_BYTES, work: small(UPDATE_BYTES, true) };
+    let update = |server| Step::One {
+        server,
+        bytes: ENTRY_BYTES,
+        answer: ANSWER_BYTES,
+        work: small(UPDATE_BYTES, true),
+    };
     let directory = postmark.directory;
     let chance = &mut world.chance;
     let size = chance.between(FILE_SIZES.0, FILE_SIZES.1);

@@ -1,12 +1,12 @@
 //! The event loop: who sends, who answers, what happens next.
 
+use super::Experiment;
 use super::client::Client;
 use super::disk::{Disk, Job, Work};
 use super::fault::{Fault, FaultKind};
 use super::meter::{Meter, Socket, Trace};
 use super::net::{BULK_WINDOW, FILE_SYSTEM_WINDOW, Flow, Message, Net};
 use super::setup::{Cluster, FileSystem, Metadata};
-use super::Experiment;
 use crate::chance::Chance;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -137,7 +137,9 @@ pub fn run(experiment: &Experiment) -> Trace {
                 samples.extend(world.net.flows[..world.hog].iter().map(|flow| flow.tcp.cwnd as f32));
                 world.schedule(1.0, Event::Second);
             }
-            Event::FaultBegins => experiment.fault.iter().for_each(|fault| world.set_fault(fault, fault.severity)),
+            Event::FaultBegins => {
+                experiment.fault.iter().for_each(|fault| world.set_fault(fault, fault.severity))
+            }
             Event::FaultEnds => experiment.fault.iter().for_each(|fault| world.set_fault(fault, 0.0)),
         }
     }
@@ -397,4 +399,3 @@ impl World {
         pairs.flat_map(|pair| [socket(pair, false), socket(pair, true)]).collect()
     }
 }
-

@@ -138,7 +138,8 @@ impl Trace {
             })
         };
         let of_metric = |metric: Metric| {
-            (0..seconds).flat_map(|second| (0..servers).map(move |server| (second, server)))
+            (0..seconds)
+                .flat_map(|second| (0..servers).map(move |server| (second, server)))
                 .map(|(second, server)| value(metric, server, second))
                 .collect()
         };

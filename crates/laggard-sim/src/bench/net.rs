@@ -95,7 +95,16 @@ impl Flow {
     /// A new connection's direction.
     pub fn new(from: usize, to: usize, largest: f64) -> Flow {
         let tcp = Tcp { cwnd: FIRST_WINDOW, threshold: largest, peak: largest, last_sent: 0.0, largest };
-        Flow { from, to, tcp, queue: VecDeque::new(), in_flight: 0.0, window: 0.0, loss: 0.0, pace: f64::INFINITY }
+        Flow {
+            from,
+            to,
+            tcp,
+            queue: VecDeque::new(),
+            in_flight: 0.0,
+            window: 0.0,
+            loss: 0.0,
+            pace: f64::INFINITY,
+        }
     }
 }
 
@@ -132,7 +141,15 @@ impl Tcp {
     }
 
     /// Answers the loss of some of the sent segments; returns how long the recovery takes.
-    fn recover(&mut self, sent: f64, lost: f64, follows: bool, loss: f64, round_trip: f64, chance: &mut Chance) -> f64 {
+    fn recover(
+        &mut self,
+        sent: f64,
+        lost: f64,
+        follows: bool,
+        loss: f64,
+        round_trip: f64,
+        chance: &mut Chance,
+    ) -> f64 {
         // What follows a lost segment tells the sender; after the last of a message, nothing does.
         let tail_lost = !follows && chance.happens(1.0 - (1.0 - lost / sent).powf(DUPLICATES));
         let repeat_lost = loss > 0.0 && chance.happens(1.0 - (1.0 - loss).powf(lost));
@@ -156,7 +173,12 @@ impl Tcp {
 impl Net {
     /// Links for this many nodes.
     pub fn new(nodes: usize) -> Net {
-        Net { outgoing: vec![0.0; nodes], incoming: vec![0.0; nodes], windows: vec![0.0; nodes], flows: Vec::new() }
+        Net {
+            outgoing: vec![0.0; nodes],
+            incoming: vec![0.0; nodes],
+            windows: vec![0.0; nodes],
+            flows: Vec::new(),
+        }
     }
 
     /// Sends the next piece of a flow's first message, `start` at the earliest; returns when it is through.

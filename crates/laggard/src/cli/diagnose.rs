@@ -8,7 +8,6 @@ use clap::Args as ClapArgs;
 use laggard_core::compare::Method;
 use laggard_core::diagnose::{Config, Thresholds};
 use laggard_core::model::groups::Component;
-use laggard_core::model::metric::Role;
 use laggard_core::model::{Metric, Roster};
 use laggard_store::{Recording, align};
 use std::collections::HashSet;
@@ -108,7 +107,7 @@ fn check_thresholds(
         );
     }
     let known = |metric: Metric| thresholds.thresholds.iter().any(|entry| entry.metric == metric.name());
-    let compared = |metric: &Metric| !matches!(metric.properties().role, Role::Context | Role::Load);
+    let compared = |metric: &Metric| metric.properties().role.can_indict();
     for metric in recording.metrics().into_iter().filter(compared).filter(|metric| !known(*metric)) {
         eprintln!("laggard: {file}: no thresholds for {metric}: it is not judged");
     }

@@ -6,7 +6,6 @@ use crate::session;
 use clap::Args as ClapArgs;
 use laggard_core::compare::Method;
 use laggard_core::model::Metric;
-use laggard_core::model::metric::Role;
 use std::path::PathBuf;
 
 /// Learn thresholds from fault-free data
@@ -36,7 +35,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         return Err(Failure::Said(said));
     }
     let learnt = |metric: Metric| thresholds.thresholds.iter().any(|entry| entry.metric == metric.name());
-    let compared = |metric: &Metric| !matches!(metric.properties().role, Role::Context | Role::Load);
+    let compared = |metric: &Metric| metric.properties().role.can_indict();
     let not_learnt = recording.metrics().into_iter().filter(compared).filter(|metric| !learnt(*metric));
     for metric in not_learnt {
         let needed = session::shortest_s(method, interval_s);

@@ -122,7 +122,7 @@ impl Diagnoser {
         let indicting = self
             .tracks
             .iter()
-            .filter(|track| track.group == group && track.metric.properties().role != Role::Load);
+            .filter(|track| track.group == group && track.metric.properties().role.can_indict());
         // Congestion alone decides only where nothing else was recorded: it is blind to disks.
         let is_main = |track: &&Track| track.metric.properties().role != Role::Congestion;
         let main = indicting.clone().filter(is_main).max_by_key(|track| track.decided_windows);
@@ -141,7 +141,9 @@ impl Diagnoser {
 
     /// Per group and metric: what was judged often enough to mean something.
     fn judged(&self) -> Vec<(usize, Metric)> {
-        let enough = |track: &&Track| track.decided_windows >= track.params.k as u64;
+        let enough = |track: &&Track| {
+            track.decided_windows >= track.params.k as u64 && track.metric.properties().role.can_indict()
+        };
         self.tracks.iter().filter(enough).map(|track| (track.group, track.metric)).collect()
     }
 
