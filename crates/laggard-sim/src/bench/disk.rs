@@ -17,8 +17,8 @@ const AVERAGE_SEEK_S: f64 = 8.5e-3;
 /// Between files of the file system the arm crosses at most this share of the disk; to the unused partition, about half.
 const NEAR: f64 = 0.2;
 const FAR: (f64, f64) = (0.3, 0.7);
-/// No two disks are alike: standard deviation of transfer and seek between disks of one model.
-const VARIATION: (f64, f64) = (0.004, 0.03);
+/// No two disks are alike: standard deviation of transfer (spindles turn at 7200 rpm +- 0.2 %) and seek within one model.
+const VARIATION: (f64, f64) = (0.001, 0.02);
 /// Linux 2.6.18: largest request, requests that one direction may queue, CFQ's slices for synchronous and asynchronous I/O.
 const REQUEST: f64 = 512.0 * 1024.0;
 const QUEUE: usize = 128;

@@ -1,6 +1,7 @@
 //! The event loop: who sends, who answers, what happens next.
 
 use super::Experiment;
+use super::agenda::{Agenda, Event};
 use super::client::Client;
 use super::disk::{Disk, Job, Work};
 use super::fault::{Fault, FaultKind};
@@ -8,8 +9,7 @@ use super::meter::{Meter, Socket, Trace};
 use super::net::{BULK_WINDOW, FILE_SYSTEM_WINDOW, Flow, Message, Net};
 use super::setup::{Cluster, FileSystem, Metadata};
 use crate::chance::Chance;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 /// Packets dropped by the published loss faults.
 const LOSS: f64 = 0.05;
@@ -23,17 +23,6 @@ pub const REQUEST_BYTES: f64 = 350.0;
 pub const ANSWER_BYTES: f64 = 150.0;
 /// No experiment runs longer.
 const LONGEST_S: f64 = 3600.0;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    Transmitted(u32),
-    DiskDone(u16),
-    Wake(u16),
-    Commit(u16),
-    Second,
-    FaultBegins,
-    FaultEnds,
-}
 
 /// One request of a client to a server.
 #[derive(Debug, Clone, Copy)]
@@ -61,9 +50,7 @@ pub struct World {
     /// I/O servers; a metadata server of its own comes after them.
     pub servers: usize,
     hosts: usize,
-    /// Time as bits (positive numbers sort like their bits), order of scheduling, event.
-    agenda: BinaryHeap<Reverse<(u64, u32, Event)>>,
-    sequence: u32,
+    agenda: Agenda,
     net: Net,
     disks: Vec<Disk>,
     meters: Vec<Meter>,
@@ -94,11 +81,11 @@ pub fn run(experiment: &Experiment) -> Trace {
     for client in 0..clients.len() {
         // Started by hand or by a script: not all in the same instant.
         let at = world.chance.between(0.0, 0.5);
-        world.schedule(at, Event::Wake(client as u16));
+        world.schedule(at, Event::Wake(client as u32));
     }
     for server in 0..world.servers {
         let at = world.chance.between(0.0, COMMIT_S);
-        world.schedule(at, Event::Commit(server as u16));
+        world.schedule(at, Event::Commit(server as u32));
     }
     world.schedule(1.0, Event::Second);
     if let Some(fault) = &experiment.fault {
@@ -107,8 +94,8 @@ pub fn run(experiment: &Experiment) -> Trace {
     }
     let mut samples: Vec<f32> = Vec::new();
     let mut running = clients.len();
-    while let Some(Reverse((time, _, event))) = world.agenda.pop() {
-        world.now = f64::from_bits(time);
+    while let Some((time, event)) = world.agenda.next() {
+        world.now = time;
         if running == 0 || world.now > LONGEST_S {
             break;
         }
@@ -171,8 +158,7 @@ impl World {
             file_system,
             servers: cluster.servers,
             hosts,
-            agenda: BinaryHeap::new(),
-            sequence: 0,
+            agenda: Agenda::default(),
             net,
             disks: (0..hosts).map(disk).collect(),
             meters: vec![Meter::default(); hosts],
@@ -185,8 +171,7 @@ impl World {
     }
 
     fn schedule(&mut self, after_s: f64, event: Event) {
-        self.sequence = self.sequence.wrapping_add(1);
-        self.agenda.push(Reverse(((self.now + after_s).to_bits(), self.sequence, event)));
+        self.agenda.add(self.now + after_s, event);
     }
 
     fn schedule_at(&mut self, time: f64, event: Event) {
@@ -195,7 +180,7 @@ impl World {
 
     /// Wakes a client later.
     pub fn wake(&mut self, client: usize, after_s: f64) {
-        self.schedule(after_s, Event::Wake(client as u16));
+        self.schedule(after_s, Event::Wake(client as u32));
     }
 
     /// Takes a server's processor for some time.
@@ -317,10 +302,10 @@ impl World {
     fn serve(&mut self, server: usize) {
         let disk = &mut self.disks[server];
         if let Some(done) = disk.serve(self.now, &mut self.meters[server], &mut self.chance) {
-            self.schedule_at(done, Event::DiskDone(server as u16));
+            self.schedule_at(done, Event::DiskDone(server as u32));
         } else if disk.hog > 0.0 {
             // The hog pauses; it comes back with the next second.
-            self.schedule_at(self.now.floor() + 1.0, Event::DiskDone(server as u16));
+            self.schedule_at(self.now.floor() + 1.0, Event::DiskDone(server as u32));
         }
     }
 

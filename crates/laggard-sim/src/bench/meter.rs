@@ -111,11 +111,15 @@ impl Trace {
         let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         // Congestion windows are whole numbers of segments, the rest has sysstat's two decimals.
         let rounded = |value: f64| (value * 100.0).round() / 100.0;
+        let mut cwnd = [vec![0.0; servers * seconds], vec![0.0; servers * seconds]];
+        for socket in &sockets {
+            for (second, &window) in socket.cwnd.iter().take(seconds).enumerate() {
+                cwnd[usize::from(socket.on_server)][second * servers + socket.server] += f64::from(window);
+            }
+        }
+        let clients = sockets.len() as f64 / 2.0 / servers as f64;
         let mean_cwnd = |server: usize, on_server: bool, second: usize| {
-            let of_server = sockets.iter().filter(|s| s.server == server && s.on_server == on_server);
-            let (sum, count) =
-                of_server.fold((0.0, 0.0), |(sum, n), s| (sum + f64::from(s.cwnd[second]), n + 1.0));
-            ratio(sum, count)
+            ratio(cwnd[usize::from(on_server)][second * servers + server], clients)
         };
         let value = |metric: Metric, server: usize, second: usize| {
             let seen = meters[server].second(second);

@@ -4,6 +4,7 @@
 //! waits for the slowest ([`client`]); [`meter`] is the sysstat of every server. Nothing paints a fault's
 //! symptoms: a fault changes a disk, a link or adds a load, and the metrics follow.
 
+mod agenda;
 mod client;
 mod disk;
 mod engine;

@@ -197,7 +197,22 @@ impl Net {
         meters: &mut [Meter],
         chance: &mut Chance,
     ) -> f64 {
-        let in_flight = self.flows[flow].in_flight;
+        let known = &mut self.flows[flow];
+        if message.left <= SEGMENT && known.loss == 0.0 && self.windows[known.to] + SEGMENT <= PORT_BUFFER {
+            // Most of metadata's traffic: one segment that nothing happens to.
+            known.tcp.restart_after_idle(start);
+            known.tcp.last_sent = start;
+            let (from, to) = (known.from, known.to);
+            let leaves = self.outgoing[from].max(start);
+            let takes = message.left * (1.0 / RATE);
+            self.outgoing[from] = leaves + takes;
+            let delivered = self.incoming[to].max(leaves + LATENCY_S) + takes;
+            self.incoming[to] = delivered;
+            let count = Count { segments: 1.0, acknowledgements: 1.0, ..Count::default() };
+            count.meter(known, message.left, leaves, delivered, meters);
+            return delivered.max(start + ROUND_TRIP_S + (self.outgoing[to] - start).max(0.0));
+        }
+        let in_flight = known.in_flight;
         let done = self.send(flow, message, start, meters, chance);
         self.flows[flow].in_flight = in_flight;
         if self.flows[flow].queue.is_empty() {
@@ -215,8 +230,10 @@ impl Net {
         chance: &mut Chance,
     ) -> f64 {
         let flow = &mut self.flows[flow];
-        let bytes = message.left.min(PIECE.max(flow.tcp.cwnd * SEGMENT));
-        let more_follows = message.left > bytes;
+        let largest = PIECE.max(flow.tcp.cwnd * SEGMENT);
+        let pieces = if message.left <= largest { 1.0 } else { whole(message.left / largest + 0.5).max(1.0) };
+        let bytes = message.left / pieces;
+        let more_follows = pieces > 1.0;
         flow.in_flight = bytes;
         self.windows[flow.to] -= flow.window;
         flow.tcp.restart_after_idle(start);
@@ -231,15 +248,6 @@ impl Net {
 
         // Window by window. Who is alone queues before his own link; where several meet at a port, what does not fit into the port beside the others' windows is dropped there.
         let others = self.windows[flow.to];
-        if bytes <= SEGMENT && flow.loss == 0.0 && others + SEGMENT <= PORT_BUFFER {
-            // Most of metadata's traffic: one segment that nothing happens to.
-            flow.window = SEGMENT;
-            self.windows[flow.to] += SEGMENT;
-            flow.tcp.last_sent = start;
-            let count = Count { segments: 1.0, acknowledgements: 1.0, ..Count::default() };
-            count.meter(flow, bytes, leaves, delivered, meters);
-            return delivered.max(start + round_trip);
-        }
         let crowd = if others > 0.0 { others + flow.tcp.cwnd * SEGMENT } else { 0.0 };
         let mut overflow = (1.0 - PORT_BUFFER / crowd).max(0.0);
         let (mut left, mut waited) = (whole(bytes * (1.0 / SEGMENT) + 0.999), 0.0);
