@@ -9,6 +9,7 @@ use super::evidence::{Episode, Observation};
 use super::gaps::{Follower, Gap, MOST_GAPS};
 use super::track::{Circumstances, Judged, Surroundings, Track};
 use super::train::Thresholds;
+use super::untrained::Relation;
 use crate::compare::{Method, Params, Score, cwnd::CWND};
 use crate::model::metric::Role;
 use crate::model::{Kind, Metric, Roster};
@@ -18,8 +19,9 @@ use std::collections::VecDeque;
 /// Windows of fewer components than this together are judged faster on one core than on several.
 const WORTH_SHARING: usize = 256;
 
-/// Times the peers' volume that no uneven load of disks explains.
+/// Times the peers' volume that no uneven load of disks explains, and none of LUNs in one file system.
 const FAR_MORE: f64 = 3.0;
+const MORE: f64 = 1.5;
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -400,8 +402,14 @@ impl Diagnoser {
         match metric.properties().role {
             Role::Load | Role::Service | Role::Context => false,
             Role::StorageVolume => {
-                let even_load = matches!(kind, Kind::Server | Kind::Attachment);
-                self.config.thresholds.is_some() || even_load || seen.ratio >= FAR_MORE
+                let least = match kind {
+                    Kind::Server => 0.0,
+                    // Files are not spread evenly over LUNs; less than its peers means that its load went elsewhere.
+                    Kind::Attachment if seen.relation == Relation::High => MORE,
+                    Kind::Attachment => 0.0,
+                    _ => FAR_MORE,
+                };
+                self.config.thresholds.is_some() || seen.ratio >= least
             }
             Role::StorageLatency | Role::NetworkVolume | Role::Congestion => true,
         }

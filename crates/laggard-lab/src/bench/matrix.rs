@@ -85,7 +85,13 @@ impl Matrix {
             ..Fault::published(kind, server(kind))
         });
         let seed = self.seed([cluster, workload as usize, repetition, 1]);
-        Experiment { cluster: machines, workload, fault, seed, scale: self.scale }
+        Experiment {
+            cluster: machines,
+            workload,
+            faults: fault.into_iter().collect(),
+            seed,
+            scale: self.scale,
+        }
     }
 
     /// Fault-free runs to train on.
@@ -143,18 +149,9 @@ impl Matrix {
             let trace = run(&experiment);
             let mut cell = Cell { runtimes_s: vec![trace.runtime_s], ..Cell::default() };
             let verdict = pipeline.judge(&pipeline.scores(&trace), trained);
-            cell.published.add(experiment.fault.as_ref(), &verdict);
+            cell.published.add(experiment.faults.first(), &verdict);
             let ours = ours::judge(&trace, method);
-            if std::env::var_os("LAGGARD_LAB_TRACE").is_some() {
-                let truth = experiment.fault.map(|fault| fault.server);
-                eprintln!(
-                    "{} {} {} {truth:?} published {verdict:?} ours {ours:?}",
-                    experiment.cluster.name(),
-                    fault.map_or("none", FaultKind::name),
-                    workload.name()
-                );
-            }
-            cell.ours.add(experiment.fault.as_ref(), &ours);
+            cell.ours.add(experiment.faults.first(), &ours);
             bar.inc(1);
             cell
         };

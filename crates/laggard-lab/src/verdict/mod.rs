@@ -1,5 +1,6 @@
-//! What a pipeline says of one experiment on the test bench.
+//! What a pipeline says of one experiment.
 
+pub mod attachments;
 pub mod ours;
 pub mod published;
 

@@ -17,10 +17,10 @@ pub enum Event {
     Commit(u32),
     /// The congestion windows are sampled.
     Second,
-    /// The fault begins.
-    FaultBegins,
-    /// The fault ends.
-    FaultEnds,
+    /// A fault begins.
+    FaultBegins(u32),
+    /// A fault ends.
+    FaultEnds(u32),
 }
 
 impl Event {
@@ -31,8 +31,8 @@ impl Event {
             Event::Wake(client) => client << 3 | 2,
             Event::Commit(server) => server << 3 | 3,
             Event::Second => 4,
-            Event::FaultBegins => 5,
-            Event::FaultEnds => 6,
+            Event::FaultBegins(fault) => fault << 3 | 5,
+            Event::FaultEnds(fault) => fault << 3 | 6,
         }
     }
 
@@ -43,8 +43,8 @@ impl Event {
             2 => Event::Wake(number >> 3),
             3 => Event::Commit(number >> 3),
             4 => Event::Second,
-            5 => Event::FaultBegins,
-            _ => Event::FaultEnds,
+            5 => Event::FaultBegins(number >> 3),
+            _ => Event::FaultEnds(number >> 3),
         }
     }
 }

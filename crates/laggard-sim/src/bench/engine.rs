@@ -88,9 +88,9 @@ pub fn run(experiment: &Experiment) -> Trace {
         world.schedule(at, Event::Commit(server as u32));
     }
     world.schedule(1.0, Event::Second);
-    if let Some(fault) = &experiment.fault {
-        world.schedule(fault.from_s, Event::FaultBegins);
-        world.schedule(fault.to_s, Event::FaultEnds);
+    for (index, fault) in experiment.faults.iter().enumerate() {
+        world.schedule(fault.from_s, Event::FaultBegins(index as u32));
+        world.schedule(fault.to_s, Event::FaultEnds(index as u32));
     }
     let mut samples: Vec<f32> = Vec::new();
     let mut running = clients.len();
@@ -124,10 +124,11 @@ pub fn run(experiment: &Experiment) -> Trace {
                 samples.extend(world.net.flows[..world.hog].iter().map(|flow| flow.tcp.cwnd as f32));
                 world.schedule(1.0, Event::Second);
             }
-            Event::FaultBegins => {
-                experiment.fault.iter().for_each(|fault| world.set_fault(fault, fault.severity))
+            Event::FaultBegins(index) => {
+                let fault = &experiment.faults[index as usize];
+                world.set_fault(fault, fault.severity);
             }
-            Event::FaultEnds => experiment.fault.iter().for_each(|fault| world.set_fault(fault, 0.0)),
+            Event::FaultEnds(index) => world.set_fault(&experiment.faults[index as usize], 0.0),
         }
     }
     let sockets = world.sockets(&samples, experiment.cluster.clients);

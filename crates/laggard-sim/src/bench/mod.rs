@@ -28,8 +28,8 @@ pub struct Experiment {
     pub cluster: Cluster,
     /// What all clients run.
     pub workload: Workload,
-    /// What is injected; `None` is the control.
-    pub fault: Option<Fault>,
+    /// What is injected; nothing is the control. At most one network hog at a time.
+    pub faults: Vec<Fault>,
     /// Chance of this run; the cluster's hardware has its own seed.
     pub seed: u64,
     /// Scales the work: 1 runs about 600 s without a fault.

@@ -1,0 +1,88 @@
+//! `laggard-lab score`: everything is simulated, judged by every pipeline, and printed beside the papers' tables.
+
+use super::{Format, Outcome, bar, deliver};
+use crate::bench::matrix::Matrix;
+use crate::production::Plan;
+use crate::report::{Report, html, text};
+use clap::Args as ClapArgs;
+use laggard_core::compare::limp::LIMP;
+use std::path::PathBuf;
+
+/// Score the verdicts on simulated clusters, beside the papers' tables
+///
+/// The published score is that of the held-out seeds. Methods and constants are chosen on `--development` seeds only.
+#[derive(ClapArgs)]
+pub struct Args {
+    /// One repetition, a few production events: the tests run it
+    #[arg(long)]
+    quick: bool,
+
+    /// The seeds that methods are developed on, in place of the held-out ones
+    #[arg(long)]
+    development: bool,
+
+    /// Repetitions of each combination of cluster, fault and workload [default: 10, quick 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    repetitions: Option<u64>,
+
+    /// Share of the published faults' severity; below 1, the bounds are not checked
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
+    severity: f64,
+
+    /// Only the test bench, or only the production events
+    #[arg(long, value_name = "PART")]
+    only: Option<Part>,
+
+    /// How to print
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+
+    /// Where to write [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    Bench,
+    Production,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("a number above 0, up to 1".into()),
+    }
+}
+
+pub fn run(args: &Args) -> Result<Outcome, String> {
+    let held_out = !args.development;
+    let repetitions = args.repetitions.unwrap_or(if args.quick { 1 } else { 10 }) as usize;
+    let training = if args.quick { 3 } else { 10 };
+    let matrix = Matrix { held_out, repetitions, training, scale: 1.0, severity: args.severity };
+    let plan = Plan {
+        held_out,
+        every: if args.quick { 6 } else { 1 },
+        horizon_h: if args.quick { 15.0 } else { 48.0 },
+        quiet_days: if args.quick { 1 } else { 10 },
+        method: &LIMP,
+    };
+    let mut report = Report::new(held_out, args.severity);
+    if args.only != Some(Part::Production) {
+        let bar = bar("test bench", matrix.len() as u64);
+        report.bench = Some(matrix.judge(&LIMP, &bar).into());
+        bar.finish_and_clear();
+    }
+    if args.only != Some(Part::Bench) && args.severity == 1.0 {
+        let bar = bar("production", plan.len());
+        report.production = Some(plan.run(&bar)?);
+        bar.finish_and_clear();
+    }
+    let text = match args.format {
+        Format::Text => text::render(&report),
+        Format::Json => serde_json::to_string_pretty(&report).map_err(|error| error.to_string())? + "\n",
+        Format::Html => html::render(&report),
+    };
+    deliver(&text, args.output.as_ref())?;
+    Ok(if report.bounds().iter().all(|bound| bound.holds) { Outcome::Good } else { Outcome::Broken })
+}

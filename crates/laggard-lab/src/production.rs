@@ -1,0 +1,189 @@
+//! The production site of LISA'13: every event of its tables, followed by every method, and quiet days.
+
+use crate::verdict::attachments::{INTERVAL_S, Watch, roster, train};
+use indicatif::ProgressBar;
+use laggard_core::compare::{Method, cdf::CDF, median::MEDIAN, thresh::THRESH};
+use laggard_core::diagnose::Thresholds;
+use laggard_core::model::Roster;
+use laggard_sim::production::{CATALOGUE, Entry, Happening, Incident, Production, Site};
+use rayon::prelude::*;
+use serde::Serialize;
+
+/// The published methods.
+pub const PUBLISHED: [&Method; 3] = [&CDF, &MEDIAN, &THRESH];
+/// Hours before the event.
+const BEFORE_H: f64 = 12.0;
+/// How often the verdicts are looked at.
+const LOOK_S: u32 = 900;
+/// Hours from the first sight to the name: fail-overs take a while to show what they are.
+const NAMED_AFTER_H: f64 = 3.0;
+const SITE: Site = Site { priorities: 2 };
+
+/// Which experiments.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Other chance than development.
+    pub held_out: bool,
+    /// Every so many events of the catalogue.
+    pub every: usize,
+    /// Hours from the event until one stops waiting.
+    pub horizon_h: f64,
+    /// Days without an event.
+    pub quiet_days: usize,
+    /// Our method.
+    pub method: &'static Method,
+}
+
+/// What came of one event.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    /// Table of the paper.
+    pub table: u8,
+    /// Row of table 8.
+    pub kind: &'static str,
+    /// The device, in the paper's words.
+    pub device: &'static str,
+    /// When it happened there.
+    pub time: &'static str,
+    /// Hours until the paper's authors saw it.
+    pub paper_h: f64,
+    /// Hours until each published method showed it, where it did.
+    pub published_h: [Option<f64>; 3],
+    /// Hours until ours did.
+    pub ours_h: Option<f64>,
+    /// What ours calls it a few hours later: part and cause.
+    pub named: String,
+}
+
+/// The whole score.
+#[derive(Debug, Clone, Serialize)]
+pub struct Score {
+    /// Every event.
+    pub outcomes: Vec<Outcome>,
+    /// Days without an event that were followed.
+    pub quiet_days: usize,
+    /// Incidents that ours reported in them.
+    pub false_incidents: usize,
+}
+
+struct Judges {
+    roster: Roster,
+    order: Vec<usize>,
+    thresholds: Vec<Thresholds>,
+}
+
+impl Plan {
+    /// The chosen events.
+    fn entries(&self) -> Vec<(usize, &'static Entry)> {
+        CATALOGUE.iter().enumerate().step_by(self.every).collect()
+    }
+
+    /// Steps to come, for the progress bar: hours of simulated time.
+    pub fn len(&self) -> u64 {
+        let hours = (BEFORE_H + self.horizon_h) as u64;
+        self.entries().len() as u64 * hours + 24 * self.quiet_days as u64 + 24
+    }
+
+    fn seed(&self, part: u64) -> u64 {
+        (if self.held_out { 0x6865_6c64_0000 } else { 0x0064_6576_0000 }) + part
+    }
+
+    /// Follows every event and the quiet days.
+    pub fn run(&self, bar: &ProgressBar) -> Result<Score, String> {
+        let (roster, order) = roster(SITE)?;
+        let thresholds = train(&roster, &order, SITE, &PUBLISHED, self.seed(999));
+        bar.inc(24);
+        let judges = Judges { roster, order, thresholds };
+        let entries = self.entries();
+        let outcomes = entries
+            .par_iter()
+            .map(|(index, entry)| self.follow(*index as u64, entry, &judges, bar))
+            .collect();
+        let quiet = |day: usize| self.quiet_day(1000 + day as u64, &judges, bar);
+        let false_incidents = (0..self.quiet_days).into_par_iter().map(quiet).sum();
+        Ok(Score { outcomes, quiet_days: self.quiet_days, false_incidents })
+    }
+
+    fn follow(&self, index: u64, entry: &Entry, judges: &Judges, bar: &ProgressBar) -> Outcome {
+        let happening = (entry.happening)();
+        let from_s = BEFORE_H * 3600.0;
+        let to_s = from_s + entry.duration_h * 3600.0;
+        let incident = Incident { happening: happening.clone(), from_s, to_s };
+        let mut production = Production::new(SITE, INTERVAL_S, self.seed(index), vec![incident]);
+        let mut published: Vec<Watch> = PUBLISHED
+            .iter()
+            .zip(&judges.thresholds)
+            .map(|(method, thresholds)| Watch::published(&judges.roster, method, thresholds.clone()))
+            .collect();
+        let mut ours = Watch::ours(&judges.roster, self.method);
+        let affected = affected(&happening, &judges.order);
+        let mut outcome = Outcome {
+            table: entry.table,
+            kind: entry.kind,
+            device: entry.device,
+            time: entry.time,
+            paper_h: entry.latency_h,
+            published_h: [None; 3],
+            ours_h: None,
+            named: String::new(),
+        };
+        let hours = (BEFORE_H + self.horizon_h) as u32;
+        for number in 0..hours * 3600 / INTERVAL_S {
+            let slot = production.next_slot();
+            let waiting = published.iter_mut().zip(&outcome.published_h).filter(|(_, seen)| seen.is_none());
+            waiting.for_each(|(watch, _)| watch.push(&slot, &judges.order));
+            if outcome.named.is_empty() {
+                ours.push(&slot, &judges.order);
+            }
+            let now_s = slot.time_s + f64::from(INTERVAL_S);
+            if (number * INTERVAL_S).is_multiple_of(3600) {
+                bar.inc(1);
+            }
+            if now_s <= from_s || !(now_s as u32).is_multiple_of(LOOK_S) {
+                continue;
+            }
+            let after_h = (now_s - from_s) / 3600.0;
+            for (watch, seen) in published.iter().zip(&mut outcome.published_h) {
+                if seen.is_none() && watch.list_shows(|component| affected[component]) {
+                    *seen = Some(after_h);
+                }
+            }
+            if outcome.named.is_empty() {
+                let found = ours.find(from_s, |component| affected[component]);
+                outcome.ours_h = outcome.ours_h.or(found.is_some().then_some(after_h));
+                if outcome.ours_h.is_some_and(|seen| after_h >= seen + NAMED_AFTER_H) {
+                    let name = |found: laggard_core::diagnose::Incident| {
+                        format!("{} {}", found.component, found.cause.name())
+                    };
+                    outcome.named = found.map_or_else(|| "no more".into(), name);
+                }
+            }
+            if !outcome.named.is_empty() && outcome.published_h.iter().all(Option::is_some) {
+                bar.inc(u64::from(hours - (now_s / 3600.0) as u32));
+                break;
+            }
+        }
+        outcome
+    }
+
+    fn quiet_day(&self, part: u64, judges: &Judges, bar: &ProgressBar) -> usize {
+        let mut production = Production::new(SITE, INTERVAL_S, self.seed(part), Vec::new());
+        let mut ours = Watch::ours(&judges.roster, self.method);
+        for number in 0..86_400 / INTERVAL_S {
+            ours.push(&production.next_slot(), &judges.order);
+            if (number * INTERVAL_S).is_multiple_of(3600) {
+                bar.inc(1);
+            }
+        }
+        ours.incidents().len()
+    }
+}
+
+/// Which attachments show an event, an hour on.
+fn affected(happening: &Happening, order: &[usize]) -> Vec<bool> {
+    let mut affected = vec![false; order.len()];
+    for (attachment, &component) in SITE.attachments().zip(order) {
+        affected[component] = happening.shows_in(attachment, 3600.0);
+    }
+    affected
+}

@@ -1,0 +1,143 @@
+//! HTML: the same tables on one self-contained page.
+
+use super::{Bench, Bound, ClusterScore, Report, Row, Summary, aggregate};
+use crate::bench::paper::Rates;
+use crate::production::Score;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// A page around some content.
+pub fn page(title: &str, content: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body { h1 { (title) } (content) }
+        }
+    };
+    page.into_string()
+}
+
+/// Renders the score.
+pub fn render(report: &Report) -> String {
+    let seeds = if report.held_out { "held-out" } else { "development" };
+    let content = html! {
+        p { "Simulated experiments with known truth, " (seeds) " seeds, faults at " (report.severity) " of the published severity." }
+        (bounds(&report.bounds()))
+        @if let Some(bench) = &report.bench { (bench_tables(bench)) }
+        @if let Some(production) = &report.production { (production_table(production)) }
+    };
+    page("Laggard: how good are the verdicts?", &content)
+}
+
+fn bounds(bounds: &[Bound]) -> Markup {
+    html! {
+        @if !bounds.is_empty() {
+            h2 { "Bounds" }
+            table {
+                @for bound in bounds {
+                    tr {
+                        td.word { (bound.what) }
+                        td { (bound.seen) }
+                        @if bound.holds { td.holds { "holds" } } @else { td.broken { "broken" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn rate_cells(rates: &Rates, class: &str) -> Markup {
+    html! { @for rate in rates { td class=(class) { (format!("{rate:.0}")) } } }
+}
+
+fn latency(summary: &Summary) -> String {
+    summary.latency_s.map_or_else(|| "–".into(), |seconds| format!("{seconds:.0}"))
+}
+
+fn bench_tables(bench: &Bench) -> Markup {
+    html! {
+        h2 { "Test bench (FAST'10, tables 2 to 5)" }
+        p { "Percent of experiments. ITP: the faulty server was indicted. IFP: another one was. DTP: the fault was named. "
+            "DFP: something was named that was not there. s: median seconds from injection to indictment." }
+        @for cluster in &bench.clusters { (cluster_table(cluster)) }
+        h3 { "By workload" }
+        p { "How many times as long the workload took with the fault; ITP and DTP of ours." }
+        div.scroll { (workload_table(bench)) }
+    }
+}
+
+fn cluster_table(cluster: &ClusterScore) -> Markup {
+    let of = |pick: fn(&Row) -> Rates| aggregate(&cluster.rows.iter().map(pick).collect::<Vec<_>>());
+    html! {
+        h3 { (cluster.name) }
+        div.scroll { table {
+            thead {
+                tr { th {} th colspan="4" { "paper" } th colspan="5" { "published pipeline, here" } th colspan="5" { "ours" } }
+                tr { th { "fault" } @for with_latency in [false, true, true] {
+                    th { "ITP" } th { "IFP" } th { "DTP" } th { "DFP" } @if with_latency { th { "s" } }
+                } }
+            }
+            @for row in &cluster.rows {
+                tr {
+                    td { (row.fault) }
+                    (rate_cells(&row.paper, ""))
+                    (rate_cells(&row.published.rates, "")) td { (latency(&row.published)) }
+                    (rate_cells(&row.ours.rates, "ours")) td.ours { (latency(&row.ours)) }
+                }
+            }
+            tr.sum {
+                td { "aggregate" }
+                (rate_cells(&of(|row| row.paper), ""))
+                (rate_cells(&of(|row| row.published.rates), "")) td {}
+                (rate_cells(&of(|row| row.ours.rates), "ours")) td.ours {}
+            }
+        } }
+    }
+}
+
+fn workload_table(bench: &Bench) -> Markup {
+    html! {
+        table {
+            thead { tr {
+                th { "cluster" } th { "fault" }
+                @for workload in &bench.clusters[0].rows[0].workloads { th { (workload.name) } }
+            } }
+            @for cluster in &bench.clusters { @for row in &cluster.rows[1..] {
+                tr {
+                    td { (cluster.name) } td.word { (row.fault) }
+                    @for workload in &row.workloads {
+                        td { (format!("×{:.2}: {:.0}/{:.0}", workload.slowdown, workload.ours.rates[0], workload.ours.rates[2])) }
+                    }
+                }
+            } }
+        }
+    }
+}
+
+fn production_table(score: &Score) -> Markup {
+    let hours =
+        |latency: Option<f64>| latency.map_or_else(|| "not seen".into(), |hours| format!("{hours:.1}"));
+    html! {
+        h2 { "Production events (LISA'13, tables 4 to 9)" }
+        p { "Hours from the event until each method shows it." }
+        div.scroll { table {
+            thead { tr {
+                th { "event" } th { "device" } th { "paper" } th { "cdf" } th { "median" } th { "thresh" } th { "ours" } th { "ours says" }
+            } }
+            @for outcome in &score.outcomes {
+                tr {
+                    td { (outcome.kind) } td.word { (outcome.device) }
+                    td { (format!("{:.1}", outcome.paper_h)) }
+                    @for latency in outcome.published_h { td { (hours(latency)) } }
+                    td.ours { (hours(outcome.ours_h)) } td.word { (outcome.named) }
+                }
+            }
+        } }
+        p { (score.false_incidents) " false incidents of ours in " (score.quiet_days) " days without an event." }
+    }
+}

@@ -1,0 +1,147 @@
+//! Text: Markdown tables, for a terminal and for docs/accuracy.md alike.
+
+use super::{Bench, ClusterScore, Report, Summary, aggregate};
+use crate::bench::paper::Rates;
+use crate::production::{Outcome, Score};
+use std::fmt::Write;
+
+/// Renders the score.
+pub fn render(report: &Report) -> String {
+    let mut out = String::new();
+    let seeds = if report.held_out { "held-out" } else { "development" };
+    let _ = writeln!(out, "Seeds: {seeds}. Severity of faults: {}.", report.severity);
+    if let Some(bench) = &report.bench {
+        bench_tables(&mut out, bench);
+    }
+    if let Some(production) = &report.production {
+        production_tables(&mut out, production);
+    }
+    let bounds = report.bounds();
+    if !bounds.is_empty() {
+        let _ = writeln!(out, "\n## Bounds\n\n| bound | seen | |\n|---|---|---|");
+        for bound in &bounds {
+            let holds = if bound.holds { "holds" } else { "BROKEN" };
+            let _ = writeln!(out, "| {} | {} | {holds} |", bound.what, bound.seen);
+        }
+    }
+    out
+}
+
+fn rates(rates: &Rates) -> String {
+    rates.map(|rate| format!("{rate:.0}")).join(" / ")
+}
+
+fn latency(summary: &Summary) -> String {
+    summary.latency_s.map_or_else(|| "-".into(), |seconds| format!("{seconds:.0} s"))
+}
+
+fn bench_tables(out: &mut String, bench: &Bench) {
+    let _ = writeln!(out, "\n## Test bench: ITP / IFP / DTP / DFP in percent, and median time to indict");
+    for (number, cluster) in bench.clusters.iter().enumerate() {
+        let _ = writeln!(out, "\n### {} (FAST'10, table {})\n", cluster.name, number + 2);
+        cluster_table(out, cluster);
+    }
+    let _ =
+        writeln!(out, "\n### By workload: slowdown, then ITP / DTP of the published pipeline and of ours\n");
+    workload_table(out, bench);
+    let worse = bench.worse_than_paper();
+    if worse.is_empty() {
+        let _ = writeln!(out, "\nIn no cell of the paper's tables is ours worse than the paper.");
+    } else {
+        let _ = writeln!(out, "\nCells of the paper's tables in which ours is worse: {}.", worse.join("; "));
+    }
+}
+
+fn cluster_table(out: &mut String, cluster: &ClusterScore) {
+    let _ =
+        writeln!(out, "| fault | paper | published pipeline, here | | ours | |\n|---|---|---|---|---|---|");
+    for row in &cluster.rows {
+        let (published, ours) = (&row.published, &row.ours);
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} |",
+            row.fault,
+            rates(&row.paper),
+            rates(&published.rates),
+            latency(published),
+            rates(&ours.rates),
+            latency(ours)
+        );
+    }
+    let of = |pick: fn(&super::Row) -> Rates| {
+        rates(&aggregate(&cluster.rows.iter().map(pick).collect::<Vec<_>>()))
+    };
+    let _ = writeln!(
+        out,
+        "| aggregate | {} | {} | | {} | |",
+        of(|row| row.paper),
+        of(|row| row.published.rates),
+        of(|row| row.ours.rates)
+    );
+}
+
+fn workload_table(out: &mut String, bench: &Bench) {
+    let names: Vec<&str> = bench.clusters[0].rows[0].workloads.iter().map(|workload| workload.name).collect();
+    let _ =
+        writeln!(out, "| cluster | fault | {} |\n|---|---|{}", names.join(" | "), "---|".repeat(names.len()));
+    for cluster in &bench.clusters {
+        for row in &cluster.rows[1..] {
+            let cell = |workload: &super::WorkloadScore| {
+                let (published, ours) = (workload.published.rates, workload.ours.rates);
+                format!(
+                    "x{:.2}: {:.0}/{:.0}, {:.0}/{:.0}",
+                    workload.slowdown, published[0], published[2], ours[0], ours[2]
+                )
+            };
+            let cells: Vec<String> = row.workloads.iter().map(cell).collect();
+            let _ = writeln!(out, "| {} | {} | {} |", cluster.name, row.fault, cells.join(" | "));
+        }
+    }
+}
+
+fn hours(latency: Option<f64>) -> String {
+    latency.map_or_else(|| "not seen".into(), |hours| format!("{hours:.1}"))
+}
+
+fn production_tables(out: &mut String, score: &Score) {
+    let _ = writeln!(out, "\n## Production events: hours until seen (LISA'13, tables 4 to 9)\n");
+    let _ = writeln!(out, "| table | event | device | paper | cdf | median | thresh | ours | ours says |");
+    let _ = writeln!(out, "|---|---|---|---|---|---|---|---|---|");
+    for outcome in &score.outcomes {
+        let [cdf, median, thresh] = outcome.published_h.map(hours);
+        let Outcome { table, kind, device, paper_h, named, .. } = outcome;
+        let ours = hours(outcome.ours_h);
+        let _ = writeln!(
+            out,
+            "| {table} | {kind} | {device} | {paper_h:.1} | {cdf} | {median} | {thresh} | {ours} | {named} |"
+        );
+    }
+    let _ = writeln!(out, "\nSeen by each (LISA'13, table 8; the paper's count in brackets):\n");
+    let _ = writeln!(out, "| event | events | cdf | median | thresh | ours |\n|---|---|---|---|---|---|");
+    for (kind, paper) in PAPER_SEEN {
+        let of_kind: Vec<&Outcome> = score.outcomes.iter().filter(|outcome| outcome.kind == kind).collect();
+        let count = |seen: &dyn Fn(&Outcome) -> bool| of_kind.iter().filter(|outcome| seen(outcome)).count();
+        let published: Vec<String> = (0..3)
+            .map(|method| {
+                format!("{} ({})", count(&|outcome| outcome.published_h[method].is_some()), paper[method])
+            })
+            .collect();
+        let ours = count(&|outcome| outcome.ours_h.is_some());
+        let _ = writeln!(out, "| {kind} | {} | {} | {ours} |", of_kind.len(), published.join(" | "));
+    }
+    let per_day = score.false_incidents as f64 / score.quiet_days.max(1) as f64;
+    let _ = writeln!(
+        out,
+        "\nFalse incidents of ours: {} in {} days without an event, {per_day:.1} a day.",
+        score.false_incidents, score.quiet_days
+    );
+}
+
+/// LISA'13, table 8: events observed with cdf, median, thresh.
+const PAPER_SEEN: [(&str, [&str; 3]); 5] = [
+    ("Controller failure", ["5", "5", "5"]),
+    ("File server down", ["3", "2", "3"]),
+    ("Misconfiguration / bad state", ["6", "6", "5"]),
+    ("Drawer error", ["4", "3", "4"]),
+    ("Single LUN", ["5+", "2", "1"]),
+];
