@@ -1,10 +1,10 @@
 //! `limp`: ours. How far a component's level is from its peers', in units of how far they are from each other.
 //!
-//! Level: the mean of the present samples, separately in the first and the second half of the window. In each half,
-//! `z = (level - m) / s` with `m` the median of the peers' levels and `s = max(1.4826 MAD, 2 % of |m|)`, so that neither the bad
-//! peer itself nor chance in equal peers matters. Score: `ln(1 + z)` with the smaller `|z|` of the two halves, 0 where the
-//! halves disagree in direction: what is only in one half is not yet, or no more, there. Logarithmic, so that severities of
-//! metrics with different spreads compare.
+//! Level: the mean of the present samples. `z = (level - m) / s` with `m` the median of the peers' levels and
+//! `s = max(1.4826 MAD, 2 % of |m|)`, so that neither the bad peer itself nor chance in equal peers matters. It is taken over the
+//! window and over each of its halves; `Z` is the smallest of `|z|` of the window and `2 |z|` of either half, and 0 where the
+//! halves disagree in direction: what is only in one half is not yet, or no more, there. Score: `ln(1 + Z)`, logarithmic, so
+//! that severities of metrics with different spreads compare.
 //!
 //! Compared with `kl` it keeps the size of a difference, needs no training, costs n and not n squared, and is done in a
 //! shorter window. It says nothing about shape: peers with equal means and different jitter are alike.
@@ -35,9 +35,11 @@ fn scores(window: &Window) -> Vec<f64> {
         return vec![f64::NAN; window.components()];
     }
     let half = window.size().div_ceil(2);
+    let whole = deviations(window, |samples| samples);
     let first = deviations(window, |samples| &samples[..half]);
     let second = deviations(window, |samples| &samples[samples.len() - half..]);
-    first.into_iter().zip(second).map(|(first, second)| combined(first, second)).collect()
+    let halves = first.into_iter().zip(second);
+    whole.into_iter().zip(halves).map(|(whole, (first, second))| combined(whole, first, second)).collect()
 }
 
 /// The z-scores of all components in a part of the window; NaN where there are no samples.
@@ -55,14 +57,13 @@ fn deviations(window: &Window, part: impl Fn(&[f64]) -> &[f64]) -> Vec<f64> {
     levels
 }
 
-fn combined(first: f64, second: f64) -> f64 {
-    match (first.is_nan(), second.is_nan()) {
-        (true, true) => f64::NAN,
-        (true, false) => second.abs().min(LARGEST).ln_1p(),
-        (false, true) => first.abs().min(LARGEST).ln_1p(),
-        _ if first.signum() != second.signum() => 0.0,
-        _ => first.abs().min(second.abs()).min(LARGEST).ln_1p(),
+fn combined(whole: f64, first: f64, second: f64) -> f64 {
+    if first.signum() != second.signum() && !first.is_nan() && !second.is_nan() {
+        return 0.0;
     }
+    // `min` passes over a half without samples.
+    let least = whole.abs().min(2.0 * first.abs()).min(2.0 * second.abs());
+    if whole.is_nan() { f64::NAN } else { least.min(LARGEST).ln_1p() }
 }
 
 /// Beyond this, more means nothing.
@@ -76,10 +77,10 @@ fn plain(window: &Window) -> Vec<f64> {
     }
     let size = window.size();
     let half = size.div_ceil(2);
-    let z = |p: usize, from: usize| -> f64 {
+    let z = |p: usize, from: usize, length: usize| -> f64 {
         let level = |q: usize| {
             let present: Vec<f64> =
-                window.of(q)[from..from + half].iter().copied().filter(|value| !value.is_nan()).collect();
+                window.of(q)[from..from + length].iter().copied().filter(|value| !value.is_nan()).collect();
             present.iter().sum::<f64>() / present.len() as f64
         };
         let middle_of = |mut values: Vec<f64>| {
@@ -95,13 +96,18 @@ fn plain(window: &Window) -> Vec<f64> {
         let difference = level(p) - middle;
         if difference == 0.0 { 0.0 } else { difference / spread.max(LEAST_SPREAD * middle.abs()) }
     };
-    (0..n)
-        .map(|p| match (z(p, 0), z(p, size - half)) {
-            (a, b) if a.is_nan() && b.is_nan() => f64::NAN,
-            (a, b) if !a.is_nan() && !b.is_nan() && a.signum() != b.signum() => 0.0,
-            (a, b) => (1.0 + a.abs().min(b.abs()).min(LARGEST)).ln(),
-        })
-        .collect()
+    let score = |p: usize| {
+        let (whole, halves) = (z(p, 0, size), [z(p, 0, half), z(p, size - half, half)]);
+        let known: Vec<f64> = halves.into_iter().filter(|z| !z.is_nan()).collect();
+        let disagree = known.iter().any(|z| z.signum() != known[0].signum());
+        let least = known.iter().fold(whole.abs(), |least, z| least.min(2.0 * z.abs()));
+        match whole.is_nan() {
+            true => f64::NAN,
+            false if disagree => 0.0,
+            false => (1.0 + least.min(LARGEST)).ln(),
+        }
+    };
+    (0..n).map(score).collect()
 }
 
 #[cfg(test)]

@@ -24,6 +24,10 @@ const IDLE: f64 = 0.1;
 /// What a server reads or writes beside its peers matters from this many times what matters for one disk.
 const SERVER_TIMES: f64 = 5.0;
 
+/// A congestion window that is held down, in segments, or as a share of its peers'.
+const FEW_SEGMENTS: f64 = 10.0;
+const FAR_BELOW: f64 = 0.3;
+
 /// Mean latencies below this are in some other unit than milliseconds.
 const FASTEST_MS: f64 = 0.02;
 
@@ -169,8 +173,10 @@ impl Levels {
         let difference = level - self.middle;
         let properties = self.metric.properties();
         if properties.role == Role::Congestion {
-            // The method itself is one-sided and works on logarithms, where a spread means something.
-            return if difference < 0.0 { Relation::Low } else { Relation::Alike };
+            // The method itself is one-sided and works on logarithms, where a spread means something. Loss holds a window
+            // at a few segments (FAST'10, observation 7), or far below its peers'.
+            let fell = level < FEW_SEGMENTS || level <= FAR_BELOW * self.middle;
+            return if difference < 0.0 && fell { Relation::Low } else { Relation::Alike };
         }
         let stands_out = difference.abs() >= SPREADS * self.spread && difference.abs() > self.negligible();
         if !stands_out {
