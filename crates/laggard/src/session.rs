@@ -2,7 +2,7 @@
 
 use crate::cli::Outcome;
 use indicatif::ProgressBar;
-use laggard_core::compare::{Method, Windower, cdf::CDF, cwnd::CWND, kl::KL};
+use laggard_core::compare::{Method, Windower, cdf::CDF, cwnd::CWND, kl::KL, limp::LIMP};
 use laggard_core::diagnose::train::{SCHEMA, Trained};
 use laggard_core::diagnose::{Config, Diagnoser, Diagnosis, Event, Thresholds, Trainer};
 use laggard_core::model::metric::Role;
@@ -10,7 +10,7 @@ use laggard_core::model::{Metric, Roster};
 use laggard_store::align::{self, Aligned};
 use laggard_store::{Recording, time};
 
-/// Recordings shorter than this are judged by `kl`, which needs minutes, not hours.
+/// Recordings shorter than this are for `kl`, which needs minutes, not hours.
 const SHORT_S: i64 = 2 * 3600;
 
 /// A diagnosed recording, with what a report needs.
@@ -68,12 +68,23 @@ impl Session {
     }
 }
 
-/// `cdf` for anything long enough for it; short recordings at a fine grain are test-bench runs, and `kl` was made for those.
-pub fn suitable_method(recording: &Recording) -> &'static Method {
+/// What untrained diagnosis uses: ours, which needs minutes and keeps up with months.
+pub const UNTRAINED: &Method = &LIMP;
+
+/// The published method to train: `cdf` for anything long enough for it; short recordings at a fine grain are test-bench runs,
+/// and `kl` was made for those.
+pub fn published_method(recording: &Recording) -> &'static Method {
     let found = align::intervals(recording, is_compared);
     let fine = found.is_some_and(|found| found.usual_s < i64::from(CDF.params.interval_s));
     let short = recording.recorded_s() < SHORT_S;
     if fine && short { &KL } else { &CDF }
+}
+
+/// The usual grid of a method. Ours takes the grid of `cdf` where a recording is as long as those that `cdf` was made for: what
+/// lasts seconds in a day is nobody's trouble.
+pub fn grid_s(method: &Method, recording: &Recording) -> u32 {
+    let long = recording.recorded_s() >= SHORT_S;
+    if method.name == LIMP.name && long { CDF.params.interval_s } else { method.params.interval_s }
 }
 
 /// The least recording a method can decide on.

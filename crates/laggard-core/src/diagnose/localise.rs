@@ -101,8 +101,8 @@ fn lost_attachments(roster: &Roster, open: &mut BTreeMap<usize, Episode>) -> Vec
     let mut lost = lost_luns(roster, open);
     let mut incidents = Vec::new();
     // Parts that all of whose preferred attachments are lost; the one that explains most first.
+    let mut down: Vec<(Part, Vec<usize>)> = Vec::new();
     while let Some((part, luns)) = down_part(roster, &lost) {
-        let cause = if part.0 == Kind::Server { Cause::ServerDown } else { Cause::ControllerFailed };
         let mut explained: Vec<usize> =
             luns.iter().filter_map(|lun| lost.remove(lun)).flat_map(|(_, shown)| shown).collect();
         // What else went quiet with it: attachments that it held as a second choice.
@@ -111,6 +111,10 @@ fn lost_attachments(roster: &Roster, open: &mut BTreeMap<usize, Episode>) -> Vec
                 .filter(|(id, episode)| roster.components[**id].parts.contains(&part) && gone(episode))
                 .map(|(id, _)| *id),
         );
+        down.push((part, explained));
+    }
+    for (part, explained) in together(roster, down, open) {
+        let cause = if part.0 == Kind::Server { Cause::ServerDown } else { Cause::ControllerFailed };
         incidents.push(incident(part.1, part.0, cause, &explained, open));
     }
     // Otherwise misconfiguration or a bad state, gathered by the server that lost them.
@@ -137,6 +141,43 @@ fn lost_attachments(roster: &Roster, open: &mut BTreeMap<usize, Episode>) -> Vec
 }
 
 type Part = (Kind, String);
+
+/// Servers that went at the same time behind one controller did not go by themselves: one of a pair of controllers failed, and
+/// took the paths of its servers with it.
+fn together(
+    roster: &Roster,
+    down: Vec<(Part, Vec<usize>)>,
+    open: &BTreeMap<usize, Episode>,
+) -> Vec<(Part, Vec<usize>)> {
+    const SERVERS: usize = 3;
+    const WITHIN_S: i64 = 3600;
+    let controller = |explained: &[usize]| {
+        let behind = explained.iter().flat_map(|&id| &roster.components[id].parts);
+        let controllers: BTreeSet<&Part> = behind.filter(|(kind, _)| *kind == Kind::Controller).collect();
+        controllers.first().filter(|_| controllers.len() == 1).map(|part| (*part).clone())
+    };
+    let since = |explained: &[usize]| {
+        explained.iter().filter_map(|id| Some(open.get(id)?.first_s)).min().unwrap_or(0)
+    };
+    let mut found: Vec<(Part, Vec<usize>)> = Vec::new();
+    let mut behind: BTreeMap<Part, Vec<(Part, Vec<usize>)>> = BTreeMap::new();
+    for (part, explained) in down {
+        match controller(&explained).filter(|_| part.0 == Kind::Server) {
+            Some(controller) => behind.entry(controller).or_default().push((part, explained)),
+            None => found.push((part, explained)),
+        }
+    }
+    for (controller, servers) in behind {
+        let times = servers.iter().map(|(_, explained)| since(explained));
+        let at_once = times.clone().max().unwrap_or(0) - times.min().unwrap_or(0) <= WITHIN_S;
+        if servers.len() >= SERVERS && at_once {
+            found.push((controller, servers.into_iter().flat_map(|(_, explained)| explained).collect()));
+        } else {
+            found.extend(servers);
+        }
+    }
+    found
+}
 
 /// A server or controller that has lost (nearly) all LUNs it should serve first.
 fn down_part(
@@ -204,7 +245,12 @@ fn shared_cause(roster: &Roster, part: &Part, explained: &[usize], open: &BTreeM
         .filter(|id| open[id].evidence.values().any(super::evidence::Evidence::jitters))
         .count();
     let most = votes.into_iter().max_by_key(|(_, count)| *count).map_or(Cause::Unknown, |(cause, _)| cause);
+    let is_primary = |id: &usize| matches!(roster.components[*id].attachment, Some((_, 1)));
     match (part.0, most) {
+        // Unused while its peers work, and nobody recorded where the load went: paths of a lower priority, perhaps.
+        (_, Cause::Unknown) if explained.iter().all(|id| is_primary(id) && gone(&open[id])) => {
+            Cause::LostAttachment
+        }
         (Kind::Controller | Kind::Drawer, _) if 2 * jittery > explained.len() => Cause::DrawerError,
         (_, Cause::DiskBusy) => Cause::ComponentFault,
         (_, most) => most,

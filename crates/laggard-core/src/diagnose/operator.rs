@@ -441,7 +441,7 @@ impl Diagnoser {
     fn end_tick(&mut self, group: usize) {
         let Some((tick, states)) = self.groups[group].tick.take() else { return };
         self.groups[group].ticks += 1;
-        let least = assess::least_impact(self.groups[group].ticks, self.config.thresholds.is_some());
+        let least = self.least_impact(self.groups[group].ticks);
         let mut ranking = Vec::new();
         for (member, state) in states.into_iter().enumerate() {
             let component = self.roster.groups[group].members[member];

@@ -150,11 +150,15 @@ impl Watch {
         first || among.count() >= several
     }
 
-    /// The worst incident that explains one of `affected`, and is not older than an event by more than its windows are long.
+    /// The worst incident that explains one of `affected` and was still seen after the event; one component alone must not have
+    /// been in trouble of its own before.
     pub fn find(&self, event_s: f64, affected: impl Fn(usize) -> bool) -> Option<Incident> {
         const WINDOWS_S: f64 = 3600.0;
         let explains = |incident: &Incident| {
-            incident.first_s as f64 > event_s - WINDOWS_S
+            let several = incident.explains.iter().filter(|&&component| affected(component)).count() >= 3;
+            let of_event = several || incident.first_s as f64 > event_s - WINDOWS_S;
+            incident.last_s as f64 > event_s
+                && of_event
                 && incident.explains.iter().any(|&component| affected(component))
         };
         self.incidents().into_iter().find(explains)

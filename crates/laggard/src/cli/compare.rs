@@ -43,7 +43,8 @@ fn metric(name: &str) -> Result<Metric, String> {
 
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let Loaded { recording, roster } = args.input.load()?;
-    let interval_s = args.input.interval(args.method, &recording, |metric| metric == args.metric);
+    let interval_s =
+        args.input.interval(args.method.params.interval_s, &recording, |metric| metric == args.metric);
     let Format::Csv = args.format;
     let mut out = String::from("window,component,score\n");
     let mut any = false;

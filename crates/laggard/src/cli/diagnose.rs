@@ -51,11 +51,11 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let method = match (args.method, trained) {
         (Some(method), _) => method,
         (None, Some(entry)) => Method::parse(&entry.method).unwrap_or(&laggard_core::compare::cdf::CDF),
-        (None, None) => session::suitable_method(&recording),
+        (None, None) => session::UNTRAINED,
     };
     let interval_s = match trained {
         Some(entry) if args.input.interval.is_none() => entry.interval_s,
-        _ => args.input.interval(method, &recording, session::is_compared),
+        _ => args.input.interval(session::grid_s(method, &recording), &recording, session::is_compared),
     };
     if let (Some(thresholds), Some(path)) = (&thresholds, &args.thresholds) {
         check_thresholds(thresholds, path, method, &recording)?;

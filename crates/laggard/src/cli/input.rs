@@ -116,8 +116,8 @@ impl Input {
         }
     }
 
-    /// The grid for a method on the wanted metrics of this data.
-    pub fn interval(&self, method: &Method, recording: &Recording, wanted: impl Fn(Metric) -> bool) -> u32 {
+    /// The grid for the wanted metrics of this data: as asked for, else this one, or the data's where that is coarser.
+    pub fn interval(&self, usual_s: u32, recording: &Recording, wanted: impl Fn(Metric) -> bool) -> u32 {
         let found = align::intervals(recording, wanted);
         let data = found.map_or(1, |found| found.usual_s.clamp(1, 86_400) as u32);
         if let Some(found) = found.filter(|found| found.coarsest_s > 2 * found.finest_s.max(1)) {
@@ -134,7 +134,7 @@ impl Input {
                 wanted
             }
             Some(wanted) => wanted,
-            None => method.params.interval_s.max(data),
+            None => usual_s.max(data),
         }
     }
 }

@@ -25,8 +25,9 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let Loaded { recording, roster } = args.input.load()?;
-    let method = args.method.unwrap_or_else(|| session::suitable_method(&recording));
-    let interval_s = args.input.interval(method, &recording, session::is_compared);
+    let method = args.method.unwrap_or_else(|| session::published_method(&recording));
+    let interval_s =
+        args.input.interval(session::grid_s(method, &recording), &recording, session::is_compared);
     let thresholds = session::train(&recording, &roster, method, interval_s);
     if thresholds.thresholds.is_empty() {
         let needed = session::shortest_s(method, interval_s);

@@ -140,6 +140,26 @@ fn a_failed_controller_is_named_and_not_its_servers() {
 }
 
 #[test]
+fn servers_that_go_at_once_behind_one_controller_are_its_controller() {
+    let named = |servers: &[&str]| {
+        let diagnosis = diagnose(&|lun, _, priority, slot| {
+            let lost = servers.contains(&topology_primary(lun).as_str()) && slot > 200;
+            match priority {
+                1 if lost => None,
+                2 if lost => Some(9.0),
+                priority => Some(usual(priority)),
+            }
+        });
+        let name = |i: &Incident| (i.component.clone(), i.kind, i.cause);
+        diagnosis.incidents.iter().map(name).collect::<Vec<_>>()
+    };
+    let three = named(&["fs9", "fs10", "fs11"]);
+    assert_eq!(three, [("ddn3".to_string(), Kind::Controller, Cause::ControllerFailed)]);
+    let two = named(&["fs9", "fs10"]);
+    assert!(two.len() == 2 && two.iter().all(|(_, kind, _)| *kind == Kind::Server), "{two:?}");
+}
+
+#[test]
 fn one_idle_primary_whose_secondary_takes_the_load_is_a_lost_attachment() {
     let diagnosis = diagnose(&|lun, _, priority, slot| match (lun == "ddn1.10" && slot > 200, priority) {
         (true, 1) => Some(0.0),

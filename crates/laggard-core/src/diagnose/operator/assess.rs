@@ -10,6 +10,9 @@ use crate::model::metric::Role;
 use crate::model::{Kind, Metric};
 use std::collections::{HashMap, HashSet};
 
+/// Windows of a day, at least: those of `cdf` on its own grid.
+const LEAST_DAY: f64 = 192.0;
+
 impl Diagnoser {
     /// The diagnosis as of now.
     pub fn diagnosis(&self) -> Diagnosis {
@@ -92,7 +95,7 @@ impl Diagnoser {
             trouble.merge(episode);
         }
         let windows = self.groups[self.roster.components[component].group].ticks;
-        let least = least_impact(windows, self.config.thresholds.is_some());
+        let least = self.least_impact(windows);
         if trouble.persistence == 0 || trouble.impact() < least {
             return None;
         }
@@ -103,6 +106,22 @@ impl Diagnoser {
             trouble = Episode { persistence, first_s, last_s, ..trouble };
         }
         Some(trouble)
+    }
+
+    /// Anomalies "always exist" in a large system (LISA'13, section 4.3): the longer the recording, the longer or the more
+    /// violent a trouble must be to be reported. Chance grows with the square root of the number of windows; after a day the
+    /// bar stays, or a long history would blind the diagnosis.
+    pub(super) fn least_impact(&self, windows: u64) -> f64 {
+        // Trained, everything is reported, as published.
+        if self.config.thresholds.is_some() {
+            return 0.0;
+        }
+        const FEW: f64 = 12.0;
+        let shift_s = self.params.shift as f64 * f64::from(self.config.interval_s);
+        let day = (86_400.0 / shift_s).max(LEAST_DAY);
+        let windows = windows as f64;
+        let rise = ((windows - FEW) / FEW).clamp(0.0, 1.0);
+        1.1 * windows.min(day).sqrt() * rise
     }
 
     /// A group that could have been compared was not. Groups of one or two never can, and are no reason for alarm.
@@ -161,19 +180,4 @@ impl Diagnoser {
         let severity = if trouble.evidence.is_empty() { 0.0 } else { trouble.severity() };
         ComponentVerdict { verdict, severity, persistence: state.peak, accumulator: state.accumulator }
     }
-}
-
-/// Anomalies "always exist" in a large system (LISA'13, section 4.3): the longer the recording, the longer or the more
-/// violent a trouble must be to be reported. Chance grows with the square root of the number of windows; after a day the
-/// bar stays, or a long history would blind the diagnosis.
-pub(super) fn least_impact(windows: u64, is_trained: bool) -> f64 {
-    // Trained, everything is reported, as published.
-    if is_trained {
-        return 0.0;
-    }
-    const FEW: f64 = 12.0;
-    const DAY: f64 = 192.0;
-    let windows = windows as f64;
-    let rise = ((windows - FEW) / FEW).clamp(0.0, 1.0);
-    1.1 * windows.min(DAY).sqrt() * rise
 }
