@@ -183,6 +183,13 @@ impl Method {
         }
     }
 
+    /// How far into the first window that exceeds the trouble begins, at the latest: where what was new in that window begins.
+    /// `limp` asks for trouble in both halves, so it has begun before the second.
+    pub fn onset(&self, params: Params) -> usize {
+        let until = if self.name == limp::LIMP.name { params.size / 2 } else { params.size };
+        until.saturating_sub(params.shift)
+    }
+
     /// Finds a method by name.
     pub fn parse(name: &str) -> Option<&'static Method> {
         METHODS.iter().find(|method| method.name == name).copied()

@@ -83,15 +83,14 @@ fn lost_luns(
     let mut lost = BTreeMap::new();
     for (lun, mut attachments) in by_lun {
         attachments.sort_unstable();
-        // The one that takes the load; all before it must be gone or have never been recorded.
-        let Some(taker) = attachments.iter().position(|&(priority, id)| priority > 1 && loaded(id)) else {
-            continue;
-        };
-        let before = &attachments[..taker];
-        if before.iter().any(|&(_, id)| !is_gone(id)) {
+        // The one that takes the load; all before it must be gone or have never been recorded. Where all are gone, one that nobody
+        // recorded has it.
+        let taker = attachments.iter().position(|&(priority, id)| priority > 1 && loaded(id));
+        let before = &attachments[..taker.unwrap_or(attachments.len())];
+        if before.iter().any(|&(_, id)| !is_gone(id)) || taker.is_none() && before.len() < 2 {
             continue;
         }
-        let shown = before.iter().map(|&(_, id)| id).chain([attachments[taker].1]);
+        let shown = before.iter().map(|&(_, id)| id).chain(taker.map(|taker| attachments[taker].1));
         lost.insert(lun.clone(), (before.first().map(|&(_, id)| id), shown.collect()));
     }
     lost

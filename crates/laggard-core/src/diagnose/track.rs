@@ -331,7 +331,7 @@ impl Track {
         if Some(index) == self.first_decided && self.from_the_start[member] {
             start
         } else {
-            start + (self.params.size - self.params.shift) as u64
+            start + self.method.onset(self.params) as u64
         }
     }
 }
