@@ -97,28 +97,37 @@ impl Pipeline {
     }
 
     /// Who is indicted, and why.
-    pub fn judge(&self, Scores(scores): &Scores, Trained(thresholds): &Trained) -> Vec<Indictment> {
-        let servers = thresholds.first().map_or(0, Vec::len);
+    pub fn judge(&self, scores: &Scores, trained: &Trained) -> Vec<Indictment> {
+        checklist(&self.diverged(scores, trained))
+    }
+
+    /// By metric and server: the second at which it first diverged, if it did.
+    fn diverged(
+        &self,
+        Scores(scores): &Scores,
+        Trained(thresholds): &Trained,
+    ) -> [Vec<Option<f64>>; METRICS] {
         let mut diverged = [const { Vec::new() }; METRICS];
         for (index, (_, method)) in self.methods().enumerate() {
+            let servers = thresholds[index].len();
             let mut filters = vec![Filter::default(); servers];
-            let mut first: Vec<Option<f64>> = vec![None; servers];
+            diverged[index] = vec![None; servers];
             for (end, scores) in &scores[index] {
                 for server in 0..servers {
                     let exceeds = scores[server] > thresholds[index][server];
                     if filters[server].push(method.params.k, exceeds) {
-                        first[server].get_or_insert(*end as f64);
+                        diverged[index][server].get_or_insert(*end as f64);
                     }
                 }
             }
-            diverged[index] = first;
         }
-        checklist(&diverged, servers)
+        diverged
     }
 }
 
 /// The checklist over all servers: it halts at the first step that somebody diverges in.
-fn checklist(diverged: &[Vec<Option<f64>>; METRICS], servers: usize) -> Vec<Indictment> {
+fn checklist(diverged: &[Vec<Option<f64>>; METRICS]) -> Vec<Indictment> {
+    let servers = diverged[0].len();
     let [read, written, waited, received, sent, to_clients, from_clients] = diverged;
     let earliest = |a: Option<f64>, b: Option<f64>| match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -146,4 +155,105 @@ fn checklist(diverged: &[Vec<Option<f64>>; METRICS], servers: usize) -> Vec<Indi
         }
     }
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::ours::roster;
+    use laggard_core::diagnose::train::{SCHEMA, Trained as Entry};
+    use laggard_core::diagnose::{Config, Diagnoser, Event, Sample, Thresholds};
+    use laggard_sim::bench::{Cluster, Experiment, Fault, FaultKind, Workload, run};
+
+    fn record(workload: Workload, faults: Vec<Fault>, seed: u64) -> Trace {
+        let [.., cluster] = Cluster::all(3);
+        run(&Experiment { cluster, workload, faults, seed, scale: 0.5 })
+    }
+
+    /// The thresholds as the operator reads them.
+    fn for_operator(Trained(thresholds): &Trained) -> Thresholds {
+        let entry = |(index, metric): (usize, Metric)| {
+            let is_histogram = index < HISTOGRAMS.len();
+            let names = (0..).map(|server| format!("oss{:02}", server + 1));
+            Entry {
+                method: if is_histogram { "kl" } else { "cwnd" }.into(),
+                metric: metric.name().into(),
+                interval_s: 1,
+                fraction: (!is_histogram).then(|| 1.0 - thresholds[index][0]),
+                components: if is_histogram {
+                    names.zip(thresholds[index].clone()).collect()
+                } else {
+                    Default::default()
+                },
+            }
+        };
+        let metrics = HISTOGRAMS.into_iter().chain(WINDOWS).enumerate();
+        Thresholds {
+            schema: SCHEMA.into(),
+            trained_on: String::new(),
+            thresholds: metrics.map(entry).collect(),
+        }
+    }
+
+    #[test]
+    fn the_pipeline_decides_as_the_operator_does() {
+        let pipeline = Pipeline::default();
+        let training: Vec<Scores> = [Workload::Ddr, Workload::Ddw]
+            .map(|workload| pipeline.scores(&record(workload, Vec::new(), 1)))
+            .into();
+        let trained = pipeline.train(&training, 12);
+        let mut divergences = 0;
+        for kind in [FaultKind::DiskHog, FaultKind::ReceivePktloss, FaultKind::ReadNetworkHog] {
+            let fault = Fault { from_s: 60.0, to_s: 250.0, ..Fault::published(kind, 5) };
+            let trace = record(Workload::Ddw, vec![fault], 2);
+            let expected = pipeline.diverged(&pipeline.scores(&trace), &trained);
+            let config = Config {
+                interval_s: 1,
+                method: &KL,
+                thresholds: Some(for_operator(&trained)),
+                lateness_slots: 0,
+                resolved: Vec::new(),
+            };
+            let mut diagnoser = Diagnoser::new(config, roster(trace.servers));
+            let metrics: Vec<Metric> = HISTOGRAMS.into_iter().chain(WINDOWS).collect();
+            for second in 0..trace.seconds {
+                for &metric in &metrics {
+                    for (component, &value) in trace.row(metric, second).iter().enumerate() {
+                        diagnoser.push(Sample { time_s: second as i64, component, metric, value });
+                    }
+                }
+            }
+            diagnoser.finish();
+            let mut found: Vec<Vec<Option<f64>>> = vec![vec![None; trace.servers]; METRICS];
+            for event in diagnoser.drain() {
+                let Event::Window(window) = event else { continue };
+                let index = metrics.iter().position(|metric| *metric == window.metric).unwrap();
+                for (&component, _) in window.components.iter().zip(&window.anomalous).filter(|(_, is)| **is)
+                {
+                    found[index][component].get_or_insert(window.to_s as f64);
+                }
+            }
+            assert_eq!(found, expected, "{}", kind.name());
+            divergences += expected.iter().flatten().flatten().count();
+        }
+        assert!(divergences > 3, "there was something to agree on");
+    }
+
+    #[test]
+    fn the_checklist_halts_at_its_first_step() {
+        let none = || vec![None; 3];
+        let mut diverged = [none(), none(), none(), none(), none(), none(), none()];
+        diverged[2][1] = Some(200.0);
+        diverged[5][2] = Some(150.0);
+        let said = |diverged: &[Vec<Option<f64>>; METRICS]| -> Vec<(usize, Cause)> {
+            checklist(diverged).iter().map(|indictment| (indictment.server, indictment.cause)).collect()
+        };
+        assert_eq!(said(&diverged), [(1, Cause::DiskBusy)]);
+        diverged[2][1] = None;
+        assert_eq!(said(&diverged), [(2, Cause::PacketLoss)]);
+        diverged[3][2] = Some(160.0);
+        assert_eq!(said(&diverged), [(2, Cause::PacketLoss)], "one direction, and cwnd: loss");
+        diverged[4][2] = Some(160.0);
+        assert_eq!(said(&diverged), [(2, Cause::NetworkHog)], "both directions: a hog, whatever cwnd says");
+    }
 }
