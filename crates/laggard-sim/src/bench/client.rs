@@ -187,15 +187,13 @@ impl Client {
             *made += 1;
         }
         let extends = phase.extends;
-        let mut due = Vec::new();
         for server in 0..servers {
-            while sent[server] < dirty[server] && usize::from(sent[server]) < in_flight {
-                sent[server] += 1;
-                due.push(server);
+            let Activity::Writing { dirty, sent, .. } = &mut self.activity else { return };
+            let due = dirty[server].min(in_flight as u16).saturating_sub(sent[server]);
+            sent[server] += due;
+            for _ in 0..due {
+                self.transfer(server, MB, true, extends, 0, world);
             }
-        }
-        for server in due {
-            self.transfer(server, MB, true, extends, 0, world);
         }
     }
 

@@ -30,8 +30,10 @@ pub const FILE_SYSTEM_WINDOW: f64 = 100.0;
 pub const BULK_WINDOW: f64 = 1000.0;
 /// Duplicate acknowledgements that start a fast retransmission.
 const DUPLICATES: f64 = 3.0;
-/// Bytes that a flow sends before another may pass: the grain of the simulation.
-const PIECE: f64 = 512.0 * 1024.0;
+/// Bytes that a flow sends before another may pass: the grain of the simulation ...
+const PIECE: f64 = 1024.0 * 1024.0;
+/// ... and segments before it may meet a full port again.
+const CALM: f64 = 362.0;
 /// BIC: below this window it is Reno; above, what it keeps after a loss and its largest step.
 const LOW_WINDOW: f64 = 14.0;
 const KEPT: f64 = 0.8;
@@ -131,6 +133,21 @@ impl Tcp {
             _ => 1.0,
         };
         self.cwnd = self.cwnd.min(self.largest);
+    }
+
+    /// Sends segments that nothing happens to; returns how many windows they take.
+    fn sail(&mut self, mut segments: f64) -> f64 {
+        let mut windows = 0.0;
+        while segments > 0.0 {
+            if self.cwnd >= self.largest {
+                return windows + whole(segments / self.largest + 0.999);
+            }
+            let sent = segments.min(whole(self.cwnd)).max(1.0);
+            self.grow(sent);
+            segments -= sent;
+            windows += 1.0;
+        }
+        windows
     }
 
     fn shrink(&mut self) {
@@ -248,15 +265,15 @@ impl Net {
 
         // Window by window. Who is alone queues before his own link; where several meet at a port, what does not fit into the port beside the others' windows is dropped there.
         let others = self.windows[flow.to];
-        let crowd = if others > 0.0 { others + flow.tcp.cwnd * SEGMENT } else { 0.0 };
-        let mut overflow = (1.0 - PORT_BUFFER / crowd).max(0.0);
         let (mut left, mut waited) = (whole(bytes * (1.0 / SEGMENT) + 0.999), 0.0);
         let mut count = Count::default();
+        // Segments until the port is looked at again: all who share it have answered by then.
+        let mut calm = 0.0;
         while left > 0.0 {
             let segments = left.min(whole(flow.tcp.cwnd)).max(1.0);
-            let dropped = some_of(segments, overflow, chance);
-            // The others have answered by now, too.
-            overflow = 0.0;
+            let crowd = if others > 0.0 && calm <= 0.0 { others + flow.tcp.cwnd * SEGMENT } else { 0.0 };
+            let dropped = some_of(segments, 1.0 - PORT_BUFFER / crowd, chance);
+            calm = if calm <= 0.0 { CALM } else { calm } - segments;
             let lost = some_of(segments - dropped, flow.loss, chance);
             let failed = dropped + lost;
             waited += round_trip;
@@ -268,6 +285,14 @@ impl Net {
             }
             left -= segments;
             count.add(segments, dropped, lost);
+            if flow.loss == 0.0 {
+                // Nothing can happen to what follows.
+                let clean = left.min(calm.max(0.0));
+                waited += flow.tcp.sail(clean) * round_trip;
+                count.add(clean, 0.0, 0.0);
+                left -= clean;
+                calm = 0.0;
+            }
         }
         // What the port has no room for waits before the sender's own link.
         flow.window = (flow.tcp.cwnd * SEGMENT).min(bytes).min(PORT_BUFFER);
