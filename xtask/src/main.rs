@@ -33,7 +33,9 @@ fn test() -> Outcome {
     let report = std::env::temp_dir().join(format!("laggard-demo-{}.html", std::process::id()));
     let outcome = cargo(&["run", "--release", "--", "demo", "--output", &report.to_string_lossy()]);
     let _ = std::fs::remove_file(report);
-    outcome
+    outcome?;
+    // Verdicts on simulated clusters with known faults; fails where a bound is broken.
+    cargo(&["run", "--release", "-p", "laggard-lab", "--", "score", "--quick"])
 }
 
 /// Runs cargo with the given arguments.

@@ -171,6 +171,27 @@ impl Report {
 }
 
 impl Bench {
+    /// By condition, the mean over the clusters: fault, paper, published pipeline, ours.
+    pub fn all_clusters(&self) -> Vec<(&'static str, [Rates; 3])> {
+        let clusters = self.clusters.len().max(1) as f64;
+        let mean = |row: usize, of: fn(&Row) -> Rates| -> Rates {
+            let rates = self.clusters.iter().map(|cluster| of(&cluster.rows[row]));
+            rates.fold([0.0; 4], |sum, rates| {
+                std::array::from_fn(|index| sum[index] + rates[index] / clusters)
+            })
+        };
+        let faults = self.clusters.first().map_or(&[][..], |cluster| &cluster.rows);
+        let of = |(row, known): (usize, &Row)| {
+            let rates = [
+                mean(row, |row| row.paper),
+                mean(row, |row| row.published.rates),
+                mean(row, |row| row.ours.rates),
+            ];
+            (known.fault, rates)
+        };
+        faults.iter().enumerate().map(of).collect()
+    }
+
     /// Ours, over all combinations that the fault slows by more than a tenth: ITP, DTP, and how many runs.
     pub fn slowed(&self) -> (f64, f64, usize) {
         let (mut runs, mut indicted, mut diagnosed) = (0, 0.0, 0.0);

@@ -179,7 +179,7 @@ impl Client {
     /// Fills the cache as far as it goes, and keeps requests in flight to every server that has something to get.
     fn write_behind(&mut self, world: &mut World) {
         let Transfer::Cached { in_flight, dirty: most, .. } = world.file_system.transfer else { return };
-        let Activity::Writing { phase, stripes, made, dirty, sent, .. } = &mut self.activity else { return };
+        let Activity::Writing { phase, stripes, made, dirty, .. } = &mut self.activity else { return };
         let servers = world.servers;
         let home = |stripe: u32| (stripe as usize + self.index) % servers;
         while made < stripes && usize::from(dirty[home(*made)]) < most {

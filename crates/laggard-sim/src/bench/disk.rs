@@ -61,7 +61,11 @@ pub struct Disk {
     seek: f64,
     allocation_s: f64,
     batch: usize,
-    queue: VecDeque<Job>,
+    /// By file, and last what belongs to none; with the order of arrival.
+    queues: Vec<VecDeque<(u64, Job)>>,
+    waiting: usize,
+    waiting_reads: usize,
+    arrived: u64,
     /// What is being served; a hog's slice has no job.
     serving: Option<Option<Job>>,
     last_file: Option<usize>,
@@ -83,7 +87,10 @@ impl Disk {
             seek: 1.0 + VARIATION.1 * hardware.normal(),
             allocation_s,
             batch,
-            queue: VecDeque::new(),
+            queues: Vec::new(),
+            waiting: 0,
+            waiting_reads: 0,
+            arrived: 0,
             serving: None,
             last_file: None,
             in_a_row: 0,
@@ -97,7 +104,15 @@ impl Disk {
 
     /// Adds work; true if the disk was idle and must be started.
     pub fn submit(&mut self, job: Job) -> bool {
-        self.queue.push_back(job);
+        // Place 0 is for small accesses anywhere.
+        let place = job.work.file.map_or(0, |file| file + 1);
+        if self.queues.len() <= place {
+            self.queues.resize(place + 1, VecDeque::new());
+        }
+        self.queues[place].push_back((self.arrived, job));
+        self.arrived += 1;
+        self.waiting += 1;
+        self.waiting_reads += usize::from(!job.work.is_write);
         self.serving.is_none()
     }
 
@@ -133,19 +148,27 @@ impl Disk {
 
     /// The elevator goes on with the same file for a while, then with whatever waits longest.
     fn next_job(&mut self) -> Option<Job> {
-        let same = |job: &Job| job.work.file.is_some() && job.work.file == self.last_file;
-        let next = match self.in_a_row < self.batch {
-            true => self.queue.iter().position(same).unwrap_or(0),
-            false => 0,
-        };
-        self.queue.remove(next)
+        let same = self.last_file.map(|file| file + 1).filter(|&place| {
+            self.in_a_row < self.batch && self.queues.get(place).is_some_and(|queue| !queue.is_empty())
+        });
+        let place = same.or_else(|| self.longest_waiting())?;
+        let (_, job) = self.queues[place].pop_front()?;
+        self.waiting -= 1;
+        self.waiting_reads -= usize::from(!job.work.is_write);
+        Some(job)
+    }
+
+    /// The queue with the job that waits longest.
+    fn longest_waiting(&self) -> Option<usize> {
+        let first = |place: usize| self.queues[place].front().map(|(arrived, _)| *arrived);
+        (0..self.queues.len()).filter(|&place| first(place).is_some()).min_by_key(|&place| first(place))
     }
 
     fn hog_is_due(&self) -> bool {
-        match self.queue.front() {
+        match self.longest_waiting().and_then(|place| self.queues[place].front()) {
             None => true,
             // Plain writes are asynchronous to CFQ: all share one short slice, every reader has one of its own.
-            Some(job) if job.work.is_write => self.writes_due_s <= 0.0,
+            Some((_, job)) if job.work.is_write => self.writes_due_s <= 0.0,
             Some(_) => self.reads_due == 0,
         }
     }
@@ -163,7 +186,7 @@ impl Disk {
             self.hog_submitted.push_back(done);
         }
         meter.spread(now, done, |second, seconds| second.busy_s += seconds);
-        self.reads_due = self.queue.iter().filter(|job| !job.work.is_write).count();
+        self.reads_due = self.waiting_reads;
         self.writes_due_s = self.writes_due_s.min(0.0) + ASYNC_SLICE_S;
         self.serving = Some(None);
         done
@@ -187,7 +210,7 @@ impl Disk {
                     (None, true) => TURN_S * chance.uniform(),
                     _ if self.hidden > 0.0 => self.seek_s(FAR, chance),
                     // The more requests wait, the nearer is the next.
-                    _ => self.seek_s((0.0, NEAR / (1.0 + self.queue.len() as f64 / 2.0)), chance),
+                    _ => self.seek_s((0.0, NEAR / (1.0 + self.waiting as f64 / 2.0)), chance),
                 };
                 seeks = false;
             }

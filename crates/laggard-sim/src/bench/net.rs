@@ -202,6 +202,11 @@ impl Net {
     /// Meters are those of the first nodes, the servers.
     pub fn transmit(&mut self, flow: usize, start: f64, meters: &mut [Meter], chance: &mut Chance) -> f64 {
         let Some(&message) = self.flows[flow].queue.front() else { return start };
+        if let Some(done) = self.single(flow, message.left, start, meters) {
+            self.rest(flow);
+            self.flows[flow].in_flight = message.left;
+            return done;
+        }
         self.send(flow, message, start, meters, chance)
     }
 
@@ -214,28 +219,35 @@ impl Net {
         meters: &mut [Meter],
         chance: &mut Chance,
     ) -> f64 {
-        let known = &mut self.flows[flow];
-        if message.left <= SEGMENT && known.loss == 0.0 && self.windows[known.to] + SEGMENT <= PORT_BUFFER {
-            // Most of metadata's traffic: one segment that nothing happens to.
-            known.tcp.restart_after_idle(start);
-            known.tcp.last_sent = start;
-            let (from, to) = (known.from, known.to);
-            let leaves = self.outgoing[from].max(start);
-            let takes = message.left * (1.0 / RATE);
-            self.outgoing[from] = leaves + takes;
-            let delivered = self.incoming[to].max(leaves + LATENCY_S) + takes;
-            self.incoming[to] = delivered;
-            let count = Count { segments: 1.0, acknowledgements: 1.0, ..Count::default() };
-            count.meter(known, message.left, leaves, delivered, meters);
-            return delivered.max(start + ROUND_TRIP_S + (self.outgoing[to] - start).max(0.0));
+        if let Some(done) = self.single(flow, message.left, start, meters) {
+            return done;
         }
-        let in_flight = known.in_flight;
+        let in_flight = self.flows[flow].in_flight;
         let done = self.send(flow, message, start, meters, chance);
         self.flows[flow].in_flight = in_flight;
         if self.flows[flow].queue.is_empty() {
             self.rest(flow);
         }
         done
+    }
+
+    /// Most of all messages: one segment that nothing happens to. Returns when it is there, or nothing if something might.
+    fn single(&mut self, flow: usize, bytes: f64, start: f64, meters: &mut [Meter]) -> Option<f64> {
+        let flow = &mut self.flows[flow];
+        let (from, to) = (flow.from, flow.to);
+        if bytes > SEGMENT || flow.loss > 0.0 || self.windows[to] + SEGMENT > PORT_BUFFER {
+            return None;
+        }
+        flow.tcp.restart_after_idle(start);
+        flow.tcp.last_sent = start;
+        let leaves = self.outgoing[from].max(start);
+        let takes = bytes * (1.0 / RATE);
+        self.outgoing[from] = leaves + takes;
+        let delivered = self.incoming[to].max(leaves + LATENCY_S) + takes;
+        self.incoming[to] = delivered;
+        let count = Count { segments: 1.0, acknowledgements: 1.0, ..Count::default() };
+        count.meter(flow, bytes, leaves, delivered, meters);
+        Some(delivered.max(start + ROUND_TRIP_S + (self.outgoing[to] - start).max(0.0)))
     }
 
     fn send(
