@@ -125,6 +125,9 @@ impl Pipeline {
     }
 }
 
+/// When a server diverged in one step of the checklist, if it did.
+type Says<'a> = &'a dyn Fn(usize) -> Option<f64>;
+
 /// The checklist over all servers: it halts at the first step that somebody diverges in.
 fn checklist(diverged: &[Vec<Option<f64>>; METRICS]) -> Vec<Indictment> {
     let servers = diverged[0].len();
@@ -141,7 +144,7 @@ fn checklist(diverged: &[Vec<Option<f64>>; METRICS]) -> Vec<Indictment> {
         (one, other) if loss(server).is_none() => one.or(other),
         _ => None,
     };
-    let steps: [(Cause, &dyn Fn(usize) -> Option<f64>); 4] = [
+    let steps: [(Cause, Says); 4] = [
         (Cause::DiskHog, &hog),
         (Cause::DiskBusy, &busy),
         (Cause::NetworkHog, &network),

@@ -138,7 +138,9 @@ impl Happening {
                     Path::Unused
                 }
             }
-            Happening::LunResets { servers, .. } if after_s > RESET_S && among(servers) && lun % 2 == 0 => {
+            Happening::LunResets { servers, .. }
+                if after_s > RESET_S && among(servers) && lun.is_multiple_of(2) =>
+            {
                 Path::Unused
             }
             _ => Path::Usable,
