@@ -3,7 +3,7 @@
 use super::{Outcome, bar, said};
 use clap::{Args as ClapArgs, Subcommand};
 use laggard_sim::bench::{self, Cluster, Experiment, Fault, FaultKind, Workload};
-use laggard_sim::production::{self, CATALOGUE, Incident, Production, Site};
+use laggard_sim::production::{self, CATALOGUE, Incident, Production, Reading, Site};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -236,6 +236,7 @@ fn run_production(args: &ProductionArgs) -> Result<(), String> {
     let slots = u64::from(args.hours) * 3600 / u64::from(args.interval);
     let bar = bar("slots", slots);
     let mut production = Production::new(site, args.interval, args.seed, incidents);
+    let idle = ",0".repeat(production::METRICS.len());
     let mut line = String::new();
     for _ in 0..slots {
         let slot = production.next_slot();
@@ -243,8 +244,13 @@ fn run_production(args: &ProductionArgs) -> Result<(), String> {
             let Some(reading) = reading else { continue };
             line.clear();
             let _ = write!(line, "{},{name}", START_S + slot.time_s as i64);
-            for metric in production::METRICS {
-                let _ = write!(line, ",{:.2}", reading.value(metric));
+            if *reading == Reading::default() {
+                // Most attachments are second choices and idle.
+                line.push_str(&idle);
+            } else {
+                for metric in production::METRICS {
+                    let _ = write!(line, ",{:.2}", reading.value(metric));
+                }
             }
             line.push('\n');
             file.write_all(line.as_bytes()).map_err(|error| said(&path, &error))?;

@@ -104,7 +104,7 @@ fn workload_table(bench: &Bench) -> Markup {
     html! {
         table {
             thead { tr {
-                th { "cluster" } th { "fault" }
+                th { "cluster" } th.word { "fault" }
                 @for workload in &bench.clusters[0].rows[0].workloads { th { (workload.name) } }
             } }
             @for cluster in &bench.clusters { @for row in &cluster.rows[1..] {

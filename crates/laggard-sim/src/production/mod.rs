@@ -13,7 +13,7 @@ mod load;
 mod site;
 
 pub use catalogue::{CATALOGUE, Entry};
-pub use engine::{METRICS, Production, Slot};
+pub use engine::{METRICS, Production, Reading, Slot};
 pub use incident::{Happening, Incident};
 pub use site::{Attachment, LUNS, PRIORITIES, SERVERS, Site};
 
