@@ -1,7 +1,7 @@
 //! How good the untrained mode is, on synthetic recordings with a known truth:
 //! `cargo run --release -p laggard-core --example untrained_accuracy`. The table is in docs/accuracy.md.
 //!
-//! Two models, both noise around levels and no physics (the simulator is to come): a storage node with twelve disks whose
+//! Two models, both noise around levels and no physics (laggard-sim has that): a storage node with twelve disks whose
 //! load swings and differs between them, and a test bench of nine servers with the six faults as a real bench showed them.
 //! Thresholds were chosen on the development seeds only; the held-out seeds are the score.
 

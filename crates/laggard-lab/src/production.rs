@@ -17,7 +17,6 @@ const BEFORE_H: f64 = 12.0;
 const LOOK_S: u32 = 900;
 /// Hours from the first sight to the name: fail-overs take a while to show what they are.
 const NAMED_AFTER_H: f64 = 3.0;
-const SITE: Site = Site { priorities: 2 };
 
 /// Which experiments.
 #[derive(Debug, Clone, Copy)]
@@ -84,14 +83,18 @@ impl Plan {
         self.entries().len() as u64 * hours + 24 * self.quiet_days as u64 + 24
     }
 
+    fn site(&self) -> Site {
+        Site { hardware: if self.held_out { 9_001 } else { 1 }, priorities: 2 }
+    }
+
     fn seed(&self, part: u64) -> u64 {
         (if self.held_out { 0x6865_6c64_0000 } else { 0x0064_6576_0000 }) + part
     }
 
     /// Follows every event and the quiet days.
     pub fn run(&self, bar: &ProgressBar) -> Result<Score, String> {
-        let (roster, order) = roster(SITE)?;
-        let thresholds = train(&roster, &order, SITE, &PUBLISHED, self.seed(999));
+        let (roster, order) = roster(self.site())?;
+        let thresholds = train(&roster, &order, self.site(), &PUBLISHED, self.seed(999));
         bar.inc(24);
         let judges = Judges { roster, order, thresholds };
         let entries = self.entries();
@@ -109,14 +112,14 @@ impl Plan {
         let from_s = BEFORE_H * 3600.0;
         let to_s = from_s + entry.duration_h * 3600.0;
         let incident = Incident { happening: happening.clone(), from_s, to_s };
-        let mut production = Production::new(SITE, INTERVAL_S, self.seed(index), vec![incident]);
+        let mut production = Production::new(self.site(), INTERVAL_S, self.seed(index), vec![incident]);
         let mut published: Vec<Watch> = PUBLISHED
             .iter()
             .zip(&judges.thresholds)
             .map(|(method, thresholds)| Watch::published(&judges.roster, method, thresholds.clone()))
             .collect();
         let mut ours = Watch::ours(&judges.roster, self.method);
-        let affected = affected(&happening, &judges.order);
+        let affected = affected(self.site(), &happening, &judges.order);
         let mut outcome = Outcome {
             table: entry.table,
             kind: entry.kind,
@@ -167,7 +170,7 @@ impl Plan {
     }
 
     fn quiet_day(&self, part: u64, judges: &Judges, bar: &ProgressBar) -> usize {
-        let mut production = Production::new(SITE, INTERVAL_S, self.seed(part), Vec::new());
+        let mut production = Production::new(self.site(), INTERVAL_S, self.seed(part), Vec::new());
         let mut ours = Watch::ours(&judges.roster, self.method);
         for number in 0..86_400 / INTERVAL_S {
             ours.push(&production.next_slot(), &judges.order);
@@ -180,9 +183,9 @@ impl Plan {
 }
 
 /// Which attachments show an event, an hour on.
-fn affected(happening: &Happening, order: &[usize]) -> Vec<bool> {
+fn affected(site: Site, happening: &Happening, order: &[usize]) -> Vec<bool> {
     let mut affected = vec![false; order.len()];
-    for (attachment, &component) in SITE.attachments().zip(order) {
+    for (attachment, &component) in site.attachments().zip(order) {
         affected[component] = happening.shows_in(attachment, 3600.0);
     }
     affected

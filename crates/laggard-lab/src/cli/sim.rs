@@ -76,7 +76,7 @@ struct ProductionArgs {
     #[arg(long, value_name = "N")]
     event: Option<usize>,
 
-    /// Chance of the run
+    /// Chance of the run, and of the machines
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
@@ -204,7 +204,7 @@ fn run_bench(args: &BenchArgs) -> Result<(), String> {
 }
 
 fn run_production(args: &ProductionArgs) -> Result<(), String> {
-    let site = Site { priorities: usize::from(args.priorities) };
+    let site = Site { hardware: args.seed, priorities: usize::from(args.priorities) };
     let length_s = f64::from(args.hours) * 3600.0;
     let mut truth = format!("seed = {}\nhours = {}\n", args.seed, args.hours);
     let mut incidents = Vec::new();

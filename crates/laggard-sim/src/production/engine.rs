@@ -106,10 +106,10 @@ pub struct Production {
 }
 
 impl Production {
-    /// The site at its first moment. The site's hardware is the same for all seeds.
+    /// The site at its first moment. A site keeps its hardware from run to run.
     pub fn new(site: Site, interval_s: u32, seed: u64, incidents: Vec<Incident>) -> Production {
         let chance = Chance::new(seed);
-        let mut hardware = Chance::new(0x6172_7261);
+        let mut hardware = Chance::new(site.hardware);
         let lun = |_| Lun { hardware: 1.0 + VARIATION * hardware.normal(), backlog_s: 0.0, mishap: None };
         Production {
             site,
@@ -295,9 +295,13 @@ impl Production {
         let day = self.interval_s / 86_400.0;
         for server in 0..SERVERS {
             self.silent[server] = self.silent[server].saturating_sub(1);
-            if self.chance.happens((LOST_PER_DAY + STEPS_PER_DAY) * day) {
-                // A lost sample, or a clock stepped forward over one; stepped back, a slot is written twice and the last wins.
-                self.silent[server] = 2;
+            if self.chance.happens(LOST_PER_DAY * day) {
+                self.silent[server] = 1;
+            }
+            // Stepped forward, a clock passes over a slot or two. Stepped back, a slot is written twice, and the last wins: that
+            // does not show.
+            if self.chance.happens(STEPS_PER_DAY / 2.0 * day) {
+                self.silent[server] = 1 + self.chance.below(2) as u32;
             }
         }
     }

@@ -57,9 +57,11 @@ impl Attachment {
     }
 }
 
-/// Which attachments are recorded: those of the first priorities, LUN by LUN.
+/// Which machines, and which of their attachments are recorded: those of the first priorities, LUN by LUN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Site {
+    /// Seed of what makes one LUN differ from another.
+    pub hardware: u64,
     /// Priorities that are recorded; the paper analyses the first two.
     pub priorities: usize,
 }

@@ -1,14 +1,14 @@
 use super::*;
 use laggard_core::model::Topology;
 
-const SITE: Site = Site { priorities: 2 };
+const SITE: Site = Site { hardware: 1, priorities: 2 };
 
 fn simulate(incidents: Vec<Incident>, hours: usize) -> Vec<Slot> {
     let mut production = Production::new(SITE, 15, 4, incidents);
     (0..hours * 240).map(|_| production.next_slot()).collect()
 }
 
-fn mean(slots: &[Slot], name: &str, value: impl Fn(&engine::Reading) -> f64) -> f64 {
+fn mean(slots: &[Slot], name: &str, value: impl Fn(&Reading) -> f64) -> f64 {
     let index = SITE.index(Attachment::parse(name).unwrap());
     let known: Vec<f64> = slots.iter().filter_map(|slot| slot.readings[index].as_ref()).map(value).collect();
     known.iter().sum::<f64>() / known.len() as f64
@@ -22,6 +22,16 @@ fn from_the_start(happening: Happening) -> Vec<Incident> {
 fn the_same_seed_gives_the_same_recording() {
     let (one, other) = (simulate(Vec::new(), 1), simulate(Vec::new(), 1));
     assert!(one.iter().zip(&other).all(|(a, b)| a.readings == b.readings));
+}
+
+#[test]
+fn samples_are_lost_now_and_then_and_by_whole_servers() {
+    let slots = simulate(Vec::new(), 24);
+    let missing = |slot: &Slot| slot.readings.iter().filter(|reading| reading.is_none()).count();
+    let lost: usize = slots.iter().map(missing).sum();
+    let per_server_day = lost as f64 / SITE.len() as f64;
+    assert!((1.2..4.0).contains(&per_server_day), "{per_server_day}");
+    assert!(slots.iter().all(|slot| missing(slot).is_multiple_of(18)), "a server records 18 attachments");
 }
 
 #[test]
