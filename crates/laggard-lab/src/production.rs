@@ -8,6 +8,7 @@ use laggard_core::model::Roster;
 use laggard_sim::production::{CATALOGUE, Entry, Happening, Incident, Production, Site};
 use rayon::prelude::*;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// The published methods.
 pub const PUBLISHED: [&Method; 3] = [&CDF, &MEDIAN, &THRESH];
@@ -23,8 +24,8 @@ const NAMED_AFTER_H: f64 = 3.0;
 pub struct Plan {
     /// Other chance than development.
     pub held_out: bool,
-    /// Every so many events of the catalogue.
-    pub every: usize,
+    /// Places in the catalogue.
+    pub events: &'static [usize],
     /// Hours from the event until one stops waiting.
     pub horizon_h: f64,
     /// Days without an event.
@@ -61,7 +62,7 @@ pub struct Score {
     pub outcomes: Vec<Outcome>,
     /// Days without an event that were followed.
     pub quiet_days: usize,
-    /// Incidents that ours reported in them.
+    /// Parts that ours ever reported in them, whether or not it took them back.
     pub false_incidents: usize,
 }
 
@@ -74,7 +75,7 @@ struct Judges {
 impl Plan {
     /// The chosen events.
     fn entries(&self) -> Vec<(usize, &'static Entry)> {
-        CATALOGUE.iter().enumerate().step_by(self.every).collect()
+        self.events.iter().map(|&index| (index, &CATALOGUE[index])).collect()
     }
 
     /// Steps to come, for the progress bar: hours of simulated time.
@@ -172,13 +173,17 @@ impl Plan {
     fn quiet_day(&self, part: u64, judges: &Judges, bar: &ProgressBar) -> usize {
         let mut production = Production::new(self.site(), INTERVAL_S, self.seed(part), Vec::new());
         let mut ours = Watch::ours(&judges.roster, self.method);
+        let mut reported: BTreeSet<String> = BTreeSet::new();
         for number in 0..86_400 / INTERVAL_S {
             ours.push(&production.next_slot(), &judges.order);
             if (number * INTERVAL_S).is_multiple_of(3600) {
                 bar.inc(1);
             }
+            if ((number + 1) * INTERVAL_S).is_multiple_of(LOOK_S) {
+                reported.extend(ours.incidents().into_iter().map(|incident| incident.component));
+            }
         }
-        ours.incidents().len()
+        reported.len()
     }
 }
 

@@ -63,7 +63,7 @@ impl Matrix {
 
     fn seed(&self, parts: [usize; 4]) -> u64 {
         let base = if self.held_out { 0x6865_6c64 } else { 0x0064_6576 };
-        parts.iter().fold(base, |seed, &part| seed * 1_000_003 + part as u64)
+        parts.iter().fold(base, |seed: u64, &part| seed.wrapping_mul(1_000_003).wrapping_add(part as u64))
     }
 
     /// One experiment. The same repetition of all conditions has the same chance, so that run times compare.
@@ -148,9 +148,10 @@ impl Matrix {
             let experiment = self.experiment(cluster, fault, workload, repetition);
             let trace = run(&experiment);
             let mut cell = Cell { runtimes_s: vec![trace.runtime_s], ..Cell::default() };
-            let verdict = pipeline.judge(&pipeline.scores(&trace), trained);
+            let from_s = experiment.faults.first().map_or(f64::INFINITY, |fault| fault.from_s);
+            let verdict = pipeline.judge(&pipeline.scores(&trace), trained, from_s);
             cell.published.add(experiment.faults.first(), &verdict);
-            let ours = ours::judge(&trace, method);
+            let ours = ours::judge(&trace, method, from_s);
             cell.ours.add(experiment.faults.first(), &ours);
             bar.inc(1);
             cell

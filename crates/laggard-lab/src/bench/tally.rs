@@ -24,8 +24,10 @@ pub struct Tally {
 impl Tally {
     /// Adds the verdict on one experiment.
     pub fn add(&mut self, fault: Option<&Fault>, verdict: &[Indictment]) {
-        let is_faulty =
-            |indictment: &&Indictment| fault.is_some_and(|fault| fault.server == indictment.server);
+        // Before the injection nobody is faulty.
+        let is_faulty = |indictment: &&Indictment| {
+            fault.is_some_and(|fault| fault.server == indictment.server && indictment.said_s >= fault.from_s)
+        };
         let of_faulty = verdict.iter().find(is_faulty);
         let others = verdict.iter().any(|indictment| !is_faulty(&indictment));
         let cause = fault.map(|fault| fault.kind.cause());
@@ -36,7 +38,7 @@ impl Tally {
         self.diagnosed += usize::from(right);
         self.misdiagnosed += usize::from(others || of_faulty.is_some() && !right);
         if let (Some(fault), Some(indictment)) = (fault, of_faulty) {
-            self.latencies_s.push((indictment.said_s - fault.from_s).max(0.0));
+            self.latencies_s.push(indictment.said_s - fault.from_s);
         }
     }
 
@@ -85,5 +87,9 @@ mod tests {
         assert_eq!(tally(&[(3, Cause::DiskBusy), (4, Cause::DiskBusy)]), [100.0, 100.0, 100.0, 100.0]);
         assert_eq!(tally(&[(4, Cause::DiskBusy)]), [0.0, 100.0, 0.0, 100.0]);
         assert_eq!(tally(&[]), [0.0; 4]);
+        let early = Indictment { server: 3, cause: Cause::DiskBusy, said_s: 100.0 };
+        let mut tally = Tally::default();
+        tally.add(Some(&Fault::published(FaultKind::DiskBusy, 3)), &[early]);
+        assert_eq!(tally.rates(), [0.0, 100.0, 0.0, 100.0], "right by accident is wrong");
     }
 }

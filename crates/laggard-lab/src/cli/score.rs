@@ -6,6 +6,7 @@ use crate::production::Plan;
 use crate::report::{Report, html, text};
 use clap::Args as ClapArgs;
 use laggard_core::compare::limp::LIMP;
+use laggard_sim::production::CATALOGUE;
 use std::path::PathBuf;
 
 /// Score the verdicts on simulated clusters, beside the papers' tables
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 /// The published score is that of the held-out seeds. Methods and constants are chosen on `--development` seeds only.
 #[derive(ClapArgs)]
 pub struct Args {
-    /// One repetition, a few production events: the tests run it
+    /// One repetition, a few production events, development seeds: the tests run it
     #[arg(long)]
     quick: bool,
 
@@ -55,14 +56,30 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// The catalogue's events, and one of each row of LISA'13's table 8.
+const ALL: [usize; CATALOGUE.len()] = {
+    let mut all = [0; CATALOGUE.len()];
+    let mut index = 0;
+    while index < all.len() {
+        all[index] = index;
+        index += 1;
+    }
+    all
+};
+const ONE_OF_EACH: [usize; 5] = [0, 1, 11, 14, 18];
+
 pub fn run(args: &Args) -> Result<Outcome, String> {
-    let held_out = !args.development;
+    if args.only == Some(Part::Production) && args.severity != 1.0 {
+        return Err("--severity is of the test bench's faults: not with --only production".into());
+    }
+    // Whoever mends a red test looks at what failed: that must not be the held-out seeds.
+    let held_out = !args.development && !args.quick;
     let repetitions = args.repetitions.unwrap_or(if args.quick { 1 } else { 10 }) as usize;
-    let training = if args.quick { 3 } else { 10 };
+    let training = if args.quick { 2 } else { 10 };
     let matrix = Matrix { held_out, repetitions, training, scale: 1.0, severity: args.severity };
     let plan = Plan {
         held_out,
-        every: if args.quick { 6 } else { 1 },
+        events: if args.quick { &ONE_OF_EACH } else { &ALL },
         horizon_h: if args.quick { 15.0 } else { 48.0 },
         quiet_days: if args.quick { 1 } else { 10 },
         method: &LIMP,
@@ -78,11 +95,12 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         report.production = Some(plan.run(&bar)?);
         bar.finish_and_clear();
     }
+    report.bounds = report.check();
     let text = match args.format {
         Format::Text => text::render(&report),
         Format::Json => serde_json::to_string_pretty(&report).map_err(|error| error.to_string())? + "\n",
         Format::Html => html::render(&report),
     };
     deliver(&text, args.output.as_ref())?;
-    Ok(if report.bounds().iter().all(|bound| bound.holds) { Outcome::Good } else { Outcome::Broken })
+    Ok(if report.bounds.iter().all(|bound| bound.holds) { Outcome::Good } else { Outcome::Broken })
 }

@@ -170,7 +170,8 @@ fn study(matrix: &Matrix, bar: &ProgressBar) -> Vec<Study> {
                 let experiment = matrix.experiment(cluster, fault, workload, repetition);
                 let trace = simulate(&experiment);
                 let judge = |((_, _, pipeline), trained): (&(usize, f64, Pipeline), &Trained)| {
-                    let verdict = pipeline.judge(&pipeline.scores(&trace), trained);
+                    let from_s = experiment.faults.first().map_or(f64::INFINITY, |fault| fault.from_s);
+                    let verdict = pipeline.judge(&pipeline.scores(&trace), trained, from_s);
                     let mut count = Count::default();
                     count.all.add(experiment.faults.first(), &verdict);
                     if fault.is_some() {

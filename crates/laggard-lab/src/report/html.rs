@@ -27,7 +27,7 @@ pub fn render(report: &Report) -> String {
     let seeds = if report.held_out { "held-out" } else { "development" };
     let content = html! {
         p { "Simulated experiments with known truth, " (seeds) " seeds, faults at " (report.severity) " of the published severity." }
-        (bounds(&report.bounds()))
+        (bounds(&report.bounds))
         @if let Some(bench) = &report.bench { (bench_tables(bench)) }
         @if let Some(production) = &report.production { (production_table(production)) }
     };

@@ -16,10 +16,10 @@ pub fn render(report: &Report) -> String {
     if let Some(production) = &report.production {
         production_tables(&mut out, production);
     }
-    let bounds = report.bounds();
+    let bounds = &report.bounds;
     if !bounds.is_empty() {
         let _ = writeln!(out, "\n## Bounds\n\n| bound | seen | |\n|---|---|---|");
-        for bound in &bounds {
+        for bound in bounds {
             let holds = if bound.holds { "holds" } else { "BROKEN" };
             let _ = writeln!(out, "| {} | {} | {holds} |", bound.what, bound.seen);
         }

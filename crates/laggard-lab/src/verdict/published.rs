@@ -10,6 +10,7 @@ use laggard_core::diagnose::filter::Filter;
 use laggard_core::diagnose::{Cause, Trainer};
 use laggard_core::model::Metric;
 use laggard_sim::bench::Trace;
+use std::ops::Range;
 
 /// Compared by histogram.
 const HISTOGRAMS: [Metric; 5] = [Metric::RdSec, Metric::WrSec, Metric::Await, Metric::Rxbyt, Metric::Txbyt];
@@ -96,16 +97,18 @@ impl Pipeline {
         Trained(thresholds.collect())
     }
 
-    /// Who is indicted, and why.
-    pub fn judge(&self, scores: &Scores, trained: &Trained) -> Vec<Indictment> {
-        checklist(&self.diverged(scores, trained))
+    /// Who is indicted, and why: what was said before the injection, and what after it.
+    pub fn judge(&self, scores: &Scores, trained: &Trained, injected_s: f64) -> Vec<Indictment> {
+        let said = |seconds| checklist(&self.diverged(scores, trained, seconds));
+        [said(0.0..injected_s), said(injected_s..f64::INFINITY)].concat()
     }
 
-    /// By metric and server: the second at which it first diverged, if it did.
+    /// By metric and server: the second, among those, at which it first diverged, if it did.
     fn diverged(
         &self,
         Scores(scores): &Scores,
         Trained(thresholds): &Trained,
+        seconds: Range<f64>,
     ) -> [Vec<Option<f64>>; METRICS] {
         let mut diverged = [const { Vec::new() }; METRICS];
         for (index, (_, method)) in self.methods().enumerate() {
@@ -115,7 +118,7 @@ impl Pipeline {
             for (end, scores) in &scores[index] {
                 for server in 0..servers {
                     let exceeds = scores[server] > thresholds[index][server];
-                    if filters[server].push(method.params.k, exceeds) {
+                    if filters[server].push(method.params.k, exceeds) && seconds.contains(&(*end as f64)) {
                         diverged[index][server].get_or_insert(*end as f64);
                     }
                 }
@@ -140,8 +143,8 @@ fn checklist(diverged: &[Vec<Option<f64>>; METRICS]) -> Vec<Indictment> {
     let busy = |server: usize| waited[server];
     let loss = |server: usize| earliest(to_clients[server], from_clients[server]);
     let network = |server: usize| match (received[server], sent[server]) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (one, other) if loss(server).is_none() => one.or(other),
+        (one, other) if loss(server).is_none() => earliest(one, other),
+        (Some(a), Some(b)) => Some(a.max(b)),
         _ => None,
     };
     let steps: [(Cause, Says); 4] = [
@@ -209,7 +212,7 @@ mod tests {
         for kind in [FaultKind::DiskHog, FaultKind::ReceivePktloss, FaultKind::ReadNetworkHog] {
             let fault = Fault { from_s: 60.0, to_s: 250.0, ..Fault::published(kind, 5) };
             let trace = record(Workload::Ddw, vec![fault], 2);
-            let expected = pipeline.diverged(&pipeline.scores(&trace), &trained);
+            let expected = pipeline.diverged(&pipeline.scores(&trace), &trained, 0.0..f64::INFINITY);
             let config = Config {
                 interval_s: 1,
                 method: &KL,

@@ -21,6 +21,8 @@ pub enum Event {
     FaultBegins(u32),
     /// A fault ends.
     FaultEnds(u32),
+    /// A hog that runs for a part of every second runs again.
+    HogResumes(u32),
 }
 
 impl Event {
@@ -33,6 +35,7 @@ impl Event {
             Event::Second => 4,
             Event::FaultBegins(fault) => fault << 3 | 5,
             Event::FaultEnds(fault) => fault << 3 | 6,
+            Event::HogResumes(server) => server << 3 | 7,
         }
     }
 
@@ -44,7 +47,8 @@ impl Event {
             3 => Event::Commit(number >> 3),
             4 => Event::Second,
             5 => Event::FaultBegins(number >> 3),
-            _ => Event::FaultEnds(number >> 3),
+            6 => Event::FaultEnds(number >> 3),
+            _ => Event::HogResumes(number >> 3),
         }
     }
 }

@@ -41,6 +41,8 @@ struct Postmark {
     transactions: usize,
     directory: usize,
     steps: VecDeque<Step>,
+    /// Answers to come before the next step.
+    waiting: usize,
 }
 
 /// Requests that a client makes one after another.
@@ -65,6 +67,7 @@ impl Client {
                 transactions: Workload::transactions(cluster, *scale),
                 directory: chance.below(cluster.servers),
                 steps: VecDeque::new(),
+                waiting: 0,
             }),
             _ => Activity::Idle,
         };
@@ -85,7 +88,12 @@ impl Client {
             Activity::Records { .. } => self.next_record(world),
             Activity::Writing { .. } => self.write_behind(world),
             Activity::Reading { .. } => self.read_ahead(world),
-            Activity::Postmark(_) => self.next_step(world),
+            Activity::Postmark(postmark) => {
+                postmark.waiting = postmark.waiting.saturating_sub(1);
+                if postmark.waiting == 0 {
+                    self.next_step(world);
+                }
+            }
         }
     }
 
@@ -120,7 +128,7 @@ impl Client {
             }
             Activity::Postmark(_) => {
                 if operation.stripe == AWAITED {
-                    self.next_step(world);
+                    self.advance(world);
                 }
             }
         }
@@ -167,7 +175,7 @@ impl Client {
         stripe: u32,
         world: &mut World,
     ) {
-        let work = Work { bytes, is_write, file: Some(self.index), extends };
+        let work = Some(Work { bytes, is_write, file: Some(self.index), extends });
         let (request, answer) = if is_write {
             (REQUEST_BYTES + bytes, ANSWER_BYTES)
         } else {
@@ -230,25 +238,38 @@ impl Client {
             let Some(step) = postmark.steps.pop_front() else { return };
             let client = self.index;
             match step {
-                Step::Ask { server } => {
-                    let answered = world.ask(client, server, ENTRY_BYTES, ANSWER_BYTES);
-                    return world.wake(client, answered - world.now);
-                }
+                Step::Ask { server } => return postmark.ask(client, server..server + 1, world),
+                Step::All => return postmark.ask(client, 0..world.servers, world),
                 Step::One { server, bytes, answer, work } => {
+                    postmark.waiting = 1;
+                    let work = Some(work);
                     return world.request(Operation { client, server, answer, work, stripe: AWAITED }, bytes);
                 }
-                Step::All => {
-                    let (servers, now) = (world.servers, world.now);
-                    let ask = |server| world.ask(client, server, ENTRY_BYTES, ANSWER_BYTES);
-                    let last = (0..servers).map(ask).fold(now, f64::max);
-                    return world.wake(client, last - now);
-                }
                 Step::Behind { server, bytes, work } => {
-                    let answer = ANSWER_BYTES;
+                    let (answer, work) = (ANSWER_BYTES, Some(work));
                     world.request(Operation { client, server, answer, work, stripe: NOT_AWAITED }, bytes);
                 }
             }
         }
+    }
+}
+
+impl Postmark {
+    /// Asks some servers, and waits for all of them.
+    fn ask(&mut self, client: usize, servers: std::ops::Range<usize>, world: &mut World) {
+        let mut last = world.now;
+        self.waiting = 1;
+        for server in servers {
+            if world.is_lossy(client, server) {
+                self.waiting += 1;
+                let operation =
+                    Operation { client, server, answer: ANSWER_BYTES, work: None, stripe: AWAITED };
+                world.request(operation, ENTRY_BYTES);
+            } else {
+                last = last.max(world.ask(client, server, ENTRY_BYTES, ANSWER_BYTES));
+            }
+        }
+        world.wake(client, last - world.now);
     }
 }
 

@@ -33,8 +33,8 @@ pub struct Operation {
     pub server: usize,
     /// Bytes of the answer.
     pub answer: f64,
-    /// What the disk has to do for it.
-    pub work: Work,
+    /// What the disk has to do for it, if anything.
+    pub work: Option<Work>,
     /// The client's own mark.
     pub stripe: u32,
 }
@@ -128,6 +128,7 @@ pub fn run(experiment: &Experiment) -> Trace {
                 let fault = &experiment.faults[index as usize];
                 world.set_fault(fault, fault.severity);
             }
+            Event::HogResumes(server) => world.hog_resumes(server as usize),
             Event::FaultEnds(index) => world.set_fault(&experiment.faults[index as usize], 0.0),
         }
     }
@@ -200,8 +201,14 @@ impl World {
         self.send(flow, Message { left: bytes, operation: id, is_answer: false }, self.now);
     }
 
-    /// A question that needs no disk: returns when its answer has come. It is looked up at once, for it meets nobody on its
-    /// way but what is already there; the agenda would only be longer.
+    /// Whether a message between the two may be lost, and so take long.
+    pub fn is_lossy(&self, client: usize, server: usize) -> bool {
+        let flow = (client * self.hosts + server) * 2;
+        self.net.flows[flow].loss > 0.0 || self.net.flows[flow + 1].loss > 0.0
+    }
+
+    /// A question that needs no disk, where nothing is lost: returns when its answer has come. It is looked up at once, for it
+    /// meets nobody on its way but what is already there; the agenda would only be longer.
     pub fn ask(&mut self, client: usize, server: usize, bytes: f64, answer: f64) -> f64 {
         let flow = (client * self.hosts + server) * 2;
         let asked = self.pass(flow, bytes, self.now);
@@ -265,10 +272,12 @@ impl World {
     /// A request has reached its server.
     fn requested(&mut self, id: u32) {
         let Operation { server, work, .. } = self.operations[id as usize];
-        if work.is_write && self.file_system.server_cache > 0.0 {
-            self.write_behind(server, id, work);
-        } else {
-            self.submit(server, work, Some(id));
+        match work {
+            None => self.answer(id),
+            Some(work) if work.is_write && self.file_system.server_cache > 0.0 => {
+                self.write_behind(server, id, work);
+            }
+            Some(work) => self.submit(server, work, Some(id)),
         }
     }
 
@@ -304,14 +313,10 @@ impl World {
         let disk = &mut self.disks[server];
         if let Some(done) = disk.serve(self.now, &mut self.meters[server], &mut self.chance) {
             self.schedule_at(done, Event::DiskDone(server as u32));
-        } else if disk.hog > 0.0 {
-            // The hog pauses; it comes back with the next second.
-            self.schedule_at(self.now.floor() + 1.0, Event::DiskDone(server as u32));
         }
     }
 
     fn disk_done(&mut self, server: usize) {
-        let was_busy = self.disks[server].is_busy();
         if let Some(job) = self.disks[server].finish() {
             match job.operation {
                 Some(id) => self.answer(id),
@@ -319,15 +324,17 @@ impl World {
                     let cache = &mut self.caches[server];
                     cache.dirty -= job.work.bytes;
                     cache.writing -= 1;
-                    if let Some(id) = cache.parked.pop_front() {
-                        self.write_behind(server, id, self.operations[id as usize].work);
+                    if let Some(id) = cache.parked.pop_front()
+                        && let Some(work) = self.operations[id as usize].work
+                    {
+                        self.write_behind(server, id, work);
                     }
                     self.write_back(server);
                 }
                 None => {}
             }
         }
-        if !self.disks[server].is_busy() && (was_busy || self.disks[server].hog > 0.0) {
+        if !self.disks[server].is_busy() {
             self.serve(server);
         }
     }
@@ -337,8 +344,8 @@ impl World {
         match fault.kind {
             FaultKind::DiskHog => {
                 self.disks[server].hog = severity;
-                if severity > 0.0 && !self.disks[server].is_busy() {
-                    self.serve(server);
+                if severity > 0.0 {
+                    self.hog_resumes(server);
                 }
             }
             FaultKind::DiskBusy => self.disks[server].hidden = severity,
@@ -346,6 +353,17 @@ impl World {
             FaultKind::ReadNetworkHog => self.set_network_hog(server, self.net_third_party(), severity),
             FaultKind::ReceivePktloss => self.set_loss(server, 0, severity),
             FaultKind::SendPktloss => self.set_loss(server, 1, severity),
+        }
+    }
+
+    /// At the start, and with every second until the fault ends.
+    fn hog_resumes(&mut self, server: usize) {
+        if self.disks[server].hog == 0.0 {
+            return;
+        }
+        self.schedule_at(self.now.floor() + 1.0, Event::HogResumes(server as u32));
+        if !self.disks[server].is_busy() {
+            self.serve(server);
         }
     }
 

@@ -219,7 +219,7 @@ impl Production {
             rd_sec: (reads * BULK + small * SMALL) / SECTOR / seconds,
             wr_sec: writes * BULK / SECTOR / seconds,
             await_ms: if requests > 0.0 { await_ms } else { 0.0 },
-            util: (work_s / seconds + extra_s * f64::from(requests > 0.0)).min(1.0),
+            util: ((work_s + extra_s * requests) / seconds).min(1.0),
         };
         self.route(lun, reading, touching, readings);
     }

@@ -174,7 +174,9 @@ impl Happening {
                 let lost = |priority: usize| {
                     self.path(Attachment { priority, ..attachment }, after_s) != Path::Usable
                 };
-                lost(attachment.priority) || (0..attachment.priority).all(lost)
+                let takes_over = attachment.priority > 0 && (0..attachment.priority).all(lost);
+                let resets = matches!(self, Happening::LunResets { .. }) && attachment.priority == 0;
+                lost(attachment.priority) || takes_over || resets
             }
         }
     }
