@@ -193,12 +193,12 @@ fn nothing_compared_is_undecided() {
     let bench = Bench::new();
     bench.write(
         "short.csv",
-        &(long("await", &[5.0, 15.0, 5.0, 5.0], 90, 1) + &rows(&long("cwnd_to_clients", &[90.0; 4], 90, 1))),
+        &(long("await", &[5.0, 15.0, 5.0, 5.0], 50, 1) + &rows(&long("cwnd_to_clients", &[90.0; 4], 50, 1))),
     );
     bench.write("util.csv", &long("util", &[50.0; 4], 600, 1));
     bench.write("load.csv", &long("throughput", &[50.0; 4], 600, 1));
     for (file, part) in [
-        ("short.csv", "needs 96 s"),
+        ("short.csv", "needs 60 s"),
         ("util.csv", "none of its metrics"),
         ("load.csv", "none of its metrics"),
     ] {
