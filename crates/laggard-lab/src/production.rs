@@ -109,18 +109,21 @@ impl Plan {
     }
 
     fn follow(&self, index: u64, entry: &Entry, judges: &Judges, bar: &ProgressBar) -> Outcome {
-        let happening = (entry.happening)();
+        let happenings = (entry.happenings)();
         let from_s = BEFORE_H * 3600.0;
         let to_s = from_s + entry.duration_h * 3600.0;
-        let incident = Incident { happening: happening.clone(), from_s, to_s };
-        let mut production = Production::new(self.site(), INTERVAL_S, self.seed(index), vec![incident]);
+        let incidents = happenings
+            .iter()
+            .map(|happening| Incident { happening: happening.clone(), from_s, to_s })
+            .collect();
+        let mut production = Production::new(self.site(), INTERVAL_S, self.seed(index), incidents);
         let mut published: Vec<Watch> = PUBLISHED
             .iter()
             .zip(&judges.thresholds)
             .map(|(method, thresholds)| Watch::published(&judges.roster, method, thresholds.clone()))
             .collect();
         let mut ours = Watch::ours(&judges.roster, self.method);
-        let affected = affected(self.site(), &happening, &judges.order);
+        let affected = affected(self.site(), &happenings, &judges.order);
         let mut outcome = Outcome {
             table: entry.table,
             kind: entry.kind,
@@ -188,10 +191,10 @@ impl Plan {
 }
 
 /// Which attachments show an event, an hour on.
-fn affected(site: Site, happening: &Happening, order: &[usize]) -> Vec<bool> {
+fn affected(site: Site, happenings: &[Happening], order: &[usize]) -> Vec<bool> {
     let mut affected = vec![false; order.len()];
     for (attachment, &component) in site.attachments().zip(order) {
-        affected[component] = happening.shows_in(attachment, 3600.0);
+        affected[component] = happenings.iter().any(|happening| happening.shows_in(attachment, 3600.0));
     }
     affected
 }

@@ -215,7 +215,11 @@ fn run_production(args: &ProductionArgs) -> Result<(), String> {
             .ok_or_else(|| format!("--event {number}: the catalogue has events 1 to {}", CATALOGUE.len()))?;
         let from_s = length_s / 4.0;
         let to_s = (from_s + entry.duration_h * 3600.0).min(length_s);
-        incidents.push(Incident { happening: (entry.happening)(), from_s, to_s });
+        incidents.extend((entry.happenings)().into_iter().map(|happening| Incident {
+            happening,
+            from_s,
+            to_s,
+        }));
         let _ = write!(
             truth,
             "\n[[events]]\nkind = \"{}\"\ndevice = \"{}\"\ntable = {}\nfrom_s = {}\nto_s = {}\n",

@@ -66,7 +66,7 @@ fn bench_tables(bench: &Bench) -> Markup {
             "DFP: something was named that was not there. s: median seconds from injection to indictment." }
         @for cluster in &bench.clusters { (cluster_table(cluster)) }
         h3 { "By workload" }
-        p { "How many times as long the workload took with the fault; ITP and DTP of ours." }
+        p { "Slowdown: how many times as long the workload took with the fault." }
         div.scroll { (workload_table(bench)) }
     }
 }
@@ -103,18 +103,21 @@ fn cluster_table(cluster: &ClusterScore) -> Markup {
 fn workload_table(bench: &Bench) -> Markup {
     html! {
         table {
-            thead { tr {
-                th { "cluster" } th.word { "fault" }
-                @for workload in &bench.clusters[0].rows[0].workloads { th { (workload.name) } }
-            } }
-            @for cluster in &bench.clusters { @for row in &cluster.rows[1..] {
+            thead {
+                tr { th colspan="4" {} th colspan="5" { "published pipeline, here" } th colspan="5" { "ours" } }
                 tr {
-                    td { (cluster.name) } td.word { (row.fault) }
-                    @for workload in &row.workloads {
-                        td { (format!("×{:.2}: {:.0}/{:.0}", workload.slowdown, workload.ours.rates[0], workload.ours.rates[2])) }
-                    }
+                    th { "cluster" } th.word { "fault" } th.word { "workload" } th { "slowdown" }
+                    @for _ in 0..2 { th { "ITP" } th { "IFP" } th { "DTP" } th { "DFP" } th { "s" } }
                 }
-            } }
+            }
+            @for cluster in &bench.clusters { @for row in &cluster.rows { @for workload in &row.workloads {
+                tr {
+                    td { (cluster.name) } td.word { (row.fault) } td.word { (workload.name) }
+                    td { (format!("×{:.2}", workload.slowdown)) }
+                    (rate_cells(&workload.published.rates, "")) td { (latency(&workload.published)) }
+                    (rate_cells(&workload.ours.rates, "ours")) td.ours { (latency(&workload.ours)) }
+                }
+            } } }
         }
     }
 }

@@ -21,8 +21,8 @@ pub struct Entry {
     pub latency_h: f64,
     /// Hours until it was over.
     pub duration_h: f64,
-    /// What it was.
-    pub happening: fn() -> Happening,
+    /// What it was: several things at once, where several arrays were hit.
+    pub happenings: fn() -> Vec<Happening>,
 }
 
 fn slow(name: &str, factor: f64) -> Happening {
@@ -36,11 +36,11 @@ const DRAWER: &str = "Drawer error";
 const SINGLE: &str = "Single LUN";
 
 macro_rules! entries {
-    ($($table:literal $kind:ident $device:literal $time:literal $latency:literal $duration:literal $happening:expr;)*) => {
+    ($($table:literal $kind:ident $device:literal $time:literal $latency:literal $duration:literal $($happening:expr),+;)*) => {
         /// Tables 4 to 7, in their order.
         pub const CATALOGUE: &[Entry] = &[$(Entry {
             table: $table, kind: $kind, device: $device, time: $time, latency_h: $latency, duration_h: $duration,
-            happening: || $happening,
+            happenings: || vec![$($happening),+],
         }),*];
     };
 }
@@ -52,11 +52,16 @@ entries! {
     4 FAILED "ddn20b" "2011-09-05T03:23Z" 8.6 444.0 ControllerFailed { array: 14, is_b: true };
     4 DOWN "fs25" "2011-09-11T03:22Z" 11.6 35.6 ServerDown { server: 24 };
     4 FAILED "ddn11a" "2011-10-03T03:09Z" 12.9 1020.0 ControllerFailed { array: 5, is_b: false };
-    4 FAILED "ddn12a" "2011-10-17T16:57Z" 22.1 672.0 ControllerFailed { array: 6, is_b: false };
+    4 FAILED "ddn12a, 20a, 21a" "2011-10-17T16:57Z" 22.1 672.0
+        ControllerFailed { array: 6, is_b: false },
+        ControllerFailed { array: 14, is_b: false },
+        ControllerFailed { array: 15, is_b: false };
     4 FAILED "ddn8a" "2012-06-14T22:26Z" 7.6 93.6 ControllerFailed { array: 2, is_b: false };
     5 STATE "fs49, 50, 53, 54" "2011-05-18T00:21Z" 0.65 1197.6 LunResets { array: 6, servers: 0b0011_0011 };
     5 STATE "ddn19a" "2011-08-08T19:36Z" 8.4 21.9 PathsLost { array: 13, servers: 0b1100_1100, every: 2, missing: false };
-    5 STATE "ddn14, 18" "2011-11-14T19:41Z" 7.6 93.6 PathsLost { array: 8, servers: 0b0000_0110, every: 1, missing: true };
+    5 STATE "ddn14, 18" "2011-11-14T19:41Z" 7.6 93.6
+        PathsLost { array: 8, servers: 0b0000_0110, every: 1, missing: true },
+        PathsLost { array: 12, servers: 0b0110_0000, every: 1, missing: true };
     5 STATE "fs56" "2012-03-05T17:50Z" 3.2 100.8 ServerUnused { server: 55 };
     5 STATE "ddn16b" "2012-05-10T03:00Z" 9.0 112.8 PathsLost { array: 10, servers: 0b1000_1000, every: 1, missing: true };
     5 STATE "ddn11a" "2012-06-13T03:00Z" 3.0 208.8 PathsLost { array: 5, servers: 0b0011_0010, every: 1, missing: true };
