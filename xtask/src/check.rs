@@ -9,9 +9,11 @@ use std::process::Command;
 const MOST_LINES: usize = 800;
 
 /// Which of our crates each may depend on. The arrow points one way: collect, store, compare, diagnose, report.
-const MAY_DEPEND_ON: [(&str, &[&str]); 6] = [
+const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
+    ("laggard-activity", &[]),
+    ("laggard-agent", &["laggard-activity"]),
     ("laggard-core", &[]),
-    ("laggard-store", &["laggard-core"]),
+    ("laggard-store", &["laggard-activity", "laggard-core"]),
     ("laggard-sim", &["laggard-core"]),
     ("laggard", &["laggard-core", "laggard-store", "laggard-sim"]),
     ("laggard-lab", &["laggard-core", "laggard-store", "laggard-sim"]),

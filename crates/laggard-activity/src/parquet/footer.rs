@@ -1,0 +1,247 @@
+//! The metadata at the end of a Parquet file: columns, row groups, and key-value pairs, among them the checksums.
+
+use super::thrift::{Reader, Value, Writer};
+use super::{MAGIC, number};
+use std::collections::BTreeMap;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnType {
+    /// Milliseconds since 1970, UTC.
+    Time,
+    /// Text.
+    Text,
+    /// A truth value.
+    Flag,
+    /// An integer in every row.
+    Integer,
+    /// An integer, or null.
+    MaybeInteger,
+}
+
+impl ColumnType {
+    fn physical(self) -> i32 {
+        match self {
+            ColumnType::Text => number::BYTE_ARRAY,
+            ColumnType::Flag => number::BOOLEAN,
+            _ => number::INT64,
+        }
+    }
+}
+
+/// Where one column of one row group is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Chunk {
+    /// First byte: of the dictionary, if there is one.
+    pub offset: u64,
+    /// First byte of the data pages.
+    pub data_offset: u64,
+    /// Bytes in the file.
+    pub length: u64,
+    /// Bytes when unpacked.
+    pub unpacked: u64,
+    /// Rows, nulls included.
+    pub rows: u64,
+    /// Checksum of all its bytes.
+    pub crc: u32,
+}
+
+/// One row group.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RowGroup {
+    /// How many rows.
+    pub rows: u64,
+    /// Its columns, in the schema's order.
+    pub chunks: Vec<Chunk>,
+    /// First and last moment, in milliseconds.
+    pub span_ms: (i64, i64),
+}
+
+/// Everything that the metadata says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Footer {
+    /// Columns by name.
+    pub columns: Vec<(String, ColumnType)>,
+    /// Row groups in file order.
+    pub groups: Vec<RowGroup>,
+    /// Key-value pairs.
+    pub keys: BTreeMap<String, String>,
+}
+
+/// The key under which the chunks' checksums are kept.
+const CRC_KEY: &str = "laggard.crc32";
+/// In front of the metadata: this, and the metadata's checksum.
+const CRC_MARK: &[u8; 4] = b"LCRC";
+/// Mark and checksum before the metadata, length and magic after it.
+const AROUND: usize = 16;
+
+impl Footer {
+    /// The bytes that end a file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let thrift = self.thrift();
+        let mut bytes = CRC_MARK.to_vec();
+        bytes.extend_from_slice(&crc32fast::hash(&thrift).to_le_bytes());
+        bytes.extend_from_slice(&thrift);
+        bytes.extend_from_slice(&(thrift.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(MAGIC);
+        bytes
+    }
+
+    /// How many bytes at the end of a file are the metadata, from its last eight bytes.
+    pub fn length(end: [u8; 8]) -> Option<u64> {
+        let [a, b, c, d, magic @ ..] = end;
+        (&magic == MAGIC).then(|| u64::from(u32::from_le_bytes([a, b, c, d])) + AROUND as u64)
+    }
+
+    /// Reads the metadata; says what is wrong with it.
+    pub fn parse(bytes: &[u8]) -> Result<Footer, &'static str> {
+        let thrift = bytes.get(8..bytes.len().saturating_sub(8)).ok_or("too short for metadata")?;
+        if !bytes.starts_with(CRC_MARK) {
+            return Err("ordinary Parquet, but not an activity file: its metadata has no checksum");
+        }
+        if bytes[4..8] != crc32fast::hash(thrift).to_le_bytes() {
+            return Err("the metadata is damaged (checksum)");
+        }
+        let value = Reader::new(thrift).structure().ok_or("the metadata is damaged")?;
+        Footer::from_thrift(&value).ok_or("the metadata is not that of an activity file")
+    }
+
+    fn from_thrift(value: &Value) -> Option<Footer> {
+        let pairs = value.list(5).iter();
+        let mut keys: BTreeMap<String, String> =
+            pairs.filter_map(|pair| Some((pair.text(1)?.into(), pair.text(2)?.into()))).collect();
+        let crcs = keys.remove(CRC_KEY)?;
+        let mut crcs = crcs
+            .as_bytes()
+            .chunks(8)
+            .map(|hex| std::str::from_utf8(hex).ok().and_then(|hex| u32::from_str_radix(hex, 16).ok()));
+        let columns: Vec<(String, ColumnType)> =
+            value.list(2).iter().skip(1).map(column).collect::<Option<_>>()?;
+        let mut groups = Vec::new();
+        for group in value.list(4) {
+            let mut chunks = Vec::new();
+            let mut span_ms = (i64::MAX, i64::MIN);
+            for (index, chunk) in group.list(1).iter().enumerate() {
+                let meta = chunk.field(3)?;
+                let number = |id| meta.int(id).and_then(|value| u64::try_from(value).ok());
+                let data_offset = number(9)?;
+                chunks.push(Chunk {
+                    offset: number(11).unwrap_or(data_offset),
+                    data_offset,
+                    length: number(7)?,
+                    unpacked: number(6)?,
+                    rows: number(5)?,
+                    crc: crcs.next()??,
+                });
+                if columns.get(index)?.1 == ColumnType::Time {
+                    span_ms = span(meta.field(12)?)?;
+                }
+            }
+            if chunks.len() != columns.len() {
+                return None;
+            }
+            groups.push(RowGroup { rows: u64::try_from(group.int(3)?).ok()?, chunks, span_ms });
+        }
+        Some(Footer { columns, groups, keys })
+    }
+
+    fn thrift(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        out.i32(1, 2);
+        let schema: Vec<Option<&(String, ColumnType)>> =
+            std::iter::once(None).chain(self.columns.iter().map(Some)).collect();
+        out.structures(2, &schema, |out, element| match element {
+            None => {
+                out.text(4, "activity");
+                out.i32(5, self.columns.len() as i32);
+            }
+            Some((name, kind)) => write_column(out, name, *kind),
+        });
+        out.i64(3, self.groups.iter().map(|group| group.rows as i64).sum());
+        out.structures(4, &self.groups, |out, group| self.write_group(out, group));
+        let chunks = self.groups.iter().flat_map(|group| &group.chunks);
+        let crcs =
+            (CRC_KEY.to_string(), chunks.map(|chunk| format!("{:08x}", chunk.crc)).collect::<String>());
+        let pairs: Vec<(&String, &String)> =
+            self.keys.iter().chain(std::iter::once((&crcs.0, &crcs.1))).collect();
+        out.structures(5, &pairs, |out, (key, value)| {
+            out.text(1, key);
+            out.text(2, value);
+        });
+        out.text(6, concat!("laggard ", env!("CARGO_PKG_VERSION")));
+        out.finish()
+    }
+
+    fn write_group(&self, out: &mut Writer, group: &RowGroup) {
+        let columns: Vec<(&Chunk, &(String, ColumnType))> = group.chunks.iter().zip(&self.columns).collect();
+        out.structures(1, &columns, |out, (chunk, (name, kind))| {
+            out.i64(2, chunk.offset as i64);
+            out.structure(3, |out| {
+                out.i32(1, kind.physical());
+                out.ints(2, &[number::PLAIN, number::RLE, number::RLE_DICTIONARY]);
+                out.texts(3, &[name.as_str()]);
+                out.i32(4, number::ZSTD);
+                out.i64(5, chunk.rows as i64);
+                out.i64(6, chunk.unpacked as i64);
+                out.i64(7, chunk.length as i64);
+                out.i64(9, chunk.data_offset as i64);
+                if chunk.data_offset != chunk.offset {
+                    out.i64(11, chunk.offset as i64);
+                }
+                if *kind == ColumnType::Time {
+                    out.structure(12, |out| write_span(out, group.span_ms));
+                }
+            });
+        });
+        out.i64(2, group.chunks.iter().map(|chunk| chunk.unpacked as i64).sum());
+        out.i64(3, group.rows as i64);
+    }
+}
+
+fn write_column(out: &mut Writer, name: &str, kind: ColumnType) {
+    out.i32(1, kind.physical());
+    out.i32(3, if kind == ColumnType::MaybeInteger { number::OPTIONAL } else { number::REQUIRED });
+    out.text(4, name);
+    match kind {
+        ColumnType::Text => {
+            out.i32(6, number::UTF8);
+            out.structure(10, |out| out.structure(1, |_| {}));
+        }
+        ColumnType::Time => {
+            out.i32(6, number::TIMESTAMP_MILLIS);
+            out.structure(10, |out| {
+                out.structure(8, |out| {
+                    out.bool(1, true);
+                    out.structure(2, |out| out.structure(1, |_| {}));
+                });
+            });
+        }
+        _ => {}
+    }
+}
+
+fn column(element: &Value) -> Option<(String, ColumnType)> {
+    let kind = match (element.int(1)? as i32, element.int(3)? as i32, element.int(6)) {
+        (number::BYTE_ARRAY, _, _) => ColumnType::Text,
+        (number::BOOLEAN, _, _) => ColumnType::Flag,
+        (number::INT64, number::OPTIONAL, _) => ColumnType::MaybeInteger,
+        (number::INT64, _, Some(9)) => ColumnType::Time,
+        (number::INT64, _, _) => ColumnType::Integer,
+        _ => return None,
+    };
+    Some((element.text(4)?.into(), kind))
+}
+
+/// Statistics: greatest value in field 5, least in field 6, little-endian.
+fn write_span(out: &mut Writer, (from, to): (i64, i64)) {
+    out.bytes_field(5, &to.to_le_bytes());
+    out.bytes_field(6, &from.to_le_bytes());
+}
+
+fn span(statistics: &Value) -> Option<(i64, i64)> {
+    let number = |id| match statistics.field(id) {
+        Some(Value::Bytes(bytes)) => bytes.as_slice().try_into().ok().map(i64::from_le_bytes),
+        _ => None,
+    };
+    Some((number(6)?, number(5)?))
+}

@@ -1,0 +1,287 @@
+//! Reads an activity file: what is sealed, then what is in the tail, as raw counters.
+
+use crate::kind::{Kind, Nature};
+use crate::parquet::Reader;
+use crate::parquet::read::{Column, Damage};
+use crate::seal::{self, key};
+use crate::tail::{Frame, Origin, TailReader};
+use crate::{ABSENT, name};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// One thing over one stretch of time: what it is called, when it was sampled, and the fields asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stretch<'a> {
+    /// The thing's name.
+    pub name: &'a str,
+    /// The seconds that the samples stand for, in the order they were taken.
+    pub times_s: &'a [i64],
+    /// How much later each was taken, in milliseconds.
+    pub late_ms: &'a [i64],
+    /// Raw values of each field asked for; [`ABSENT`] where there was none.
+    pub fields: Vec<&'a [i64]>,
+}
+
+/// Where a part of a file is damaged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damaged {
+    /// Which file.
+    pub path: PathBuf,
+    /// What cannot be read, and why.
+    pub message: String,
+}
+
+/// An activity file, open for reading. It may still grow.
+pub struct Activity {
+    path: PathBuf,
+    sealed: Option<Reader>,
+    tail: Option<TailReader>,
+    origin: Origin,
+    /// What could not be read at all.
+    pub damaged: Vec<Damaged>,
+}
+
+impl Activity {
+    /// Opens what belongs to one name: `X.parquet`, `X.tail`, or both. Fails only if neither can be read.
+    pub fn open(path: &Path) -> Result<Activity, Damage> {
+        let mut damaged = Vec::new();
+        let mut failure = None;
+        // The tail first: what is sealed meanwhile is then in both, and counted once.
+        let tail_path = name::beside(path, name::TAIL);
+        let mut tail = present(TailReader::open(&tail_path), &tail_path, &mut damaged, &mut failure);
+        let sealed_path = name::beside(path, name::SEALED);
+        let opened = File::open(&sealed_path).map_err(Damage::from).and_then(Reader::open);
+        let sealed = present(opened, &sealed_path, &mut damaged, &mut failure);
+        if let (Some(sealed), Some(tail)) = (&sealed, &mut tail) {
+            let done = seal::sealed_to(sealed);
+            tail.frames.retain(|frame| frame.sequence > done);
+        }
+        if let Some(tail) = &tail {
+            let stretches = tail.damaged.iter();
+            damaged.extend(stretches.map(|(offset, what)| Damaged {
+                path: tail_path.clone(),
+                message: format!("at byte {offset}: {what}; the seconds before and after it are used"),
+            }));
+        }
+        let origin = match (&tail, &sealed) {
+            (Some(tail), _) => tail.origin.clone(),
+            (None, Some(sealed)) => origin(sealed),
+            (None, None) => return Err(failure.unwrap_or(Damage::Content("nothing there"))),
+        };
+        Ok(Activity { path: path.into(), sealed, tail, origin, damaged })
+    }
+
+    /// The path that it was opened by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whose samples it holds.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// How many segments it has: the row groups, and the tail as the last.
+    pub fn segments(&self) -> usize {
+        self.groups() + usize::from(self.tail.as_ref().is_some_and(|tail| !tail.frames.is_empty()))
+    }
+
+    fn groups(&self) -> usize {
+        self.sealed.as_ref().map_or(0, |sealed| sealed.footer().groups.len())
+    }
+
+    /// First and last second of a segment.
+    pub fn span_s(&self, segment: usize) -> (i64, i64) {
+        if let Some(group) = self.sealed.as_ref().and_then(|sealed| sealed.footer().groups.get(segment)) {
+            return (group.span_ms.0.div_euclid(1000), group.span_ms.1.div_euclid(1000));
+        }
+        let times = || self.tail.iter().flat_map(|tail| &tail.frames).flat_map(|frame| &frame.times_s);
+        (times().min().copied().unwrap_or(0), times().max().copied().unwrap_or(0))
+    }
+
+    /// Reads fields of all things of a kind in one segment.
+    pub fn scan(
+        &self,
+        segment: usize,
+        kind: &'static Kind,
+        fields: &[usize],
+        each: &mut dyn FnMut(&Stretch),
+    ) -> Result<(), Damage> {
+        match (&self.sealed, &self.tail) {
+            (Some(sealed), _) if segment < self.groups() => scan_group(sealed, segment, kind, fields, each),
+            (_, Some(tail)) => scan_tail(tail, kind, fields, each),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn present<T>(
+    opened: Result<T, Damage>,
+    path: &Path,
+    damaged: &mut Vec<Damaged>,
+    failure: &mut Option<Damage>,
+) -> Option<T> {
+    match opened {
+        Ok(found) => Some(found),
+        Err(Damage::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => {
+            damaged.push(Damaged { path: path.into(), message: error.to_string() });
+            *failure = Some(error);
+            None
+        }
+    }
+}
+
+fn origin(sealed: &Reader) -> Origin {
+    let keys = &sealed.footer().keys;
+    let has =
+        |kind: &&'static Kind| kind.fields.iter().any(|field| sealed.column_index(field.name).is_some());
+    Origin {
+        host: keys.get(key::HOST).cloned().unwrap_or_default(),
+        interval_s: keys.get(key::INTERVAL).and_then(|text| text.parse().ok()).unwrap_or(1),
+        kinds: crate::kind::KINDS.iter().copied().filter(has).collect(),
+    }
+}
+
+fn scan_group(
+    sealed: &Reader,
+    group: usize,
+    kind: &'static Kind,
+    fields: &[usize],
+    each: &mut dyn FnMut(&Stretch),
+) -> Result<(), Damage> {
+    let common = |name: &str| {
+        let column = sealed.column_index(name).ok_or(Damage::Content("a column is missing"))?;
+        sealed.column(group, column)
+    };
+    let wrong = Damage::Content("a column of another type");
+    let Column::Texts(kinds, kind_of) = common("kind")? else { return Err(wrong) };
+    let Some(wanted) = kinds.iter().position(|name| name == kind.name) else { return Ok(()) };
+    // Rows are sorted by kind.
+    let from = kind_of.partition_point(|index| (*index as usize) < wanted);
+    let to = kind_of.partition_point(|index| (*index as usize) <= wanted);
+    if from == to {
+        return Ok(());
+    }
+    let (Column::Texts(names, name_of), Column::Integers(times_ms), Column::Integers(late_ms)) =
+        (common("name")?, common("time")?, common("late_ms")?)
+    else {
+        return Err(wrong);
+    };
+    let times_s: Vec<i64> = times_ms[from..to].iter().map(|time| time.div_euclid(1000)).collect();
+    let mut columns = Vec::with_capacity(fields.len());
+    for field in fields {
+        let field = &kind.fields[*field];
+        let values = match sealed.column_index(field.name).map(|column| sealed.column(group, column)) {
+            Some(Ok(Column::Integers(values))) => values[from..to].to_vec(),
+            Some(Err(damage)) => return Err(damage),
+            _ => vec![ABSENT; to - from],
+        };
+        columns.push((values, field.nature == Nature::Counter));
+    }
+    let mut at = 0;
+    for run in name_of[from..to].chunk_by(|a, b| a == b) {
+        let range = at..at + run.len();
+        at = range.end;
+        for (values, _) in columns.iter_mut().filter(|(_, is_counter)| *is_counter) {
+            seal::accumulate(&mut values[range.clone()]);
+        }
+        each(&Stretch {
+            name: &names[run[0] as usize],
+            times_s: &times_s[range.clone()],
+            late_ms: &late_ms[from..][range.clone()],
+            fields: columns.iter().map(|(values, _)| &values[range.clone()]).collect(),
+        });
+    }
+    Ok(())
+}
+
+fn scan_tail(
+    tail: &TailReader,
+    kind: &'static Kind,
+    fields: &[usize],
+    each: &mut dyn FnMut(&Stretch),
+) -> Result<(), Damage> {
+    type Gathered = (Vec<i64>, Vec<i64>, Vec<Vec<i64>>);
+    let mut things: BTreeMap<&str, Gathered> = BTreeMap::new();
+    for frame in &tail.frames {
+        gather(tail, frame, kind, fields, &mut |name, times_s, late_ms, columns| {
+            let thing = things
+                .entry(name)
+                .or_insert_with(|| (Vec::new(), Vec::new(), vec![Vec::new(); fields.len()]));
+            thing.0.extend_from_slice(times_s);
+            thing.1.extend_from_slice(late_ms);
+            thing.2.iter_mut().zip(columns).for_each(|(all, new)| all.extend_from_slice(new));
+        })?;
+    }
+    for (name, (times_s, late_ms, columns)) in &things {
+        let fields = columns.iter().map(Vec::as_slice).collect();
+        each(&Stretch { name, times_s, late_ms, fields });
+    }
+    Ok(())
+}
+
+/// The things of one frame.
+fn gather<'f>(
+    tail: &TailReader,
+    frame: &'f Frame,
+    kind: &'static Kind,
+    fields: &[usize],
+    each: &mut dyn FnMut(&'f str, &[i64], &[i64], &[&[i64]]),
+) -> Result<(), Damage> {
+    let samples = frame.times_s.len();
+    for table in frame.tables.iter().filter(|table| std::ptr::eq(table.kind, kind)) {
+        let columns: Vec<Vec<i64>> =
+            fields.iter().map(|field| tail.column(frame, table, *field)).collect::<Result<_, _>>()?;
+        for (index, name) in table.names.iter().enumerate() {
+            let own: Vec<&[i64]> =
+                columns.iter().map(|column| &column[index * samples..][..samples]).collect();
+            each(name, &frame.times_s, &frame.late_ms, &own);
+        }
+    }
+    Ok(())
+}
+
+/// Follows a tail while it grows, also across sealing: yields each frame once.
+pub struct Follower {
+    path: PathBuf,
+    tail: Option<TailReader>,
+    seen: u64,
+}
+
+impl Follower {
+    /// Follows the tail of a name from its beginning.
+    pub fn new(path: &Path) -> Follower {
+        Follower { path: name::beside(path, name::TAIL), tail: None, seen: 0 }
+    }
+
+    /// Yields what is new. A tail that is not there (yet, or any more) yields nothing.
+    pub fn poll(
+        &mut self,
+        kind: &'static Kind,
+        fields: &[usize],
+        each: &mut dyn FnMut(&Stretch),
+    ) -> Result<(), Damage> {
+        // A sealed tail is replaced by another file: what is new since is in that one, and the end of the old one too.
+        let tail = match self.tail.take() {
+            Some(mut tail) if tail.is_still(&self.path) => {
+                tail.advance()?;
+                tail
+            }
+            _ => match TailReader::open(&self.path) {
+                Ok(tail) => tail,
+                Err(Damage::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+                Err(damage) => return Err(damage),
+            },
+        };
+        for frame in tail.frames.iter().filter(|frame| frame.sequence > self.seen) {
+            gather(&tail, frame, kind, fields, &mut |name, times_s, late_ms, columns| {
+                each(&Stretch { name, times_s, late_ms, fields: columns.to_vec() });
+            })?;
+        }
+        self.seen = tail.frames.iter().map(|frame| frame.sequence).max().unwrap_or(0).max(self.seen);
+        self.tail = Some(tail);
+        Ok(())
+    }
+}
