@@ -206,13 +206,13 @@ fn scan_tail(
     type Gathered = (Vec<i64>, Vec<i64>, Vec<Vec<i64>>);
     let mut things: BTreeMap<&str, Gathered> = BTreeMap::new();
     for frame in &tail.frames {
-        gather(tail, frame, kind, fields, &mut |name, times_s, late_ms, columns| {
+        gather(tail, frame, kind, fields, &mut |name, stretch| {
             let thing = things
                 .entry(name)
                 .or_insert_with(|| (Vec::new(), Vec::new(), vec![Vec::new(); fields.len()]));
-            thing.0.extend_from_slice(times_s);
-            thing.1.extend_from_slice(late_ms);
-            thing.2.iter_mut().zip(columns).for_each(|(all, new)| all.extend_from_slice(new));
+            thing.0.extend_from_slice(stretch.times_s);
+            thing.1.extend_from_slice(stretch.late_ms);
+            thing.2.iter_mut().zip(&stretch.fields).for_each(|(all, new)| all.extend_from_slice(new));
         })?;
     }
     for (name, (times_s, late_ms, columns)) in &things {
@@ -228,16 +228,15 @@ fn gather<'f>(
     frame: &'f Frame,
     kind: &'static Kind,
     fields: &[usize],
-    each: &mut dyn FnMut(&'f str, &[i64], &[i64], &[&[i64]]),
+    each: &mut dyn FnMut(&'f str, &Stretch),
 ) -> Result<(), Damage> {
     let samples = frame.times_s.len();
     for table in frame.tables.iter().filter(|table| std::ptr::eq(table.kind, kind)) {
         let columns: Vec<Vec<i64>> =
             fields.iter().map(|field| tail.column(frame, table, *field)).collect::<Result<_, _>>()?;
         for (index, name) in table.names.iter().enumerate() {
-            let own: Vec<&[i64]> =
-                columns.iter().map(|column| &column[index * samples..][..samples]).collect();
-            each(name, &frame.times_s, &frame.late_ms, &own);
+            let fields = columns.iter().map(|column| &column[index * samples..][..samples]).collect();
+            each(name, &Stretch { name, times_s: &frame.times_s, late_ms: &frame.late_ms, fields });
         }
     }
     Ok(())
@@ -276,9 +275,7 @@ impl Follower {
             },
         };
         for frame in tail.frames.iter().filter(|frame| frame.sequence > self.seen) {
-            gather(&tail, frame, kind, fields, &mut |name, times_s, late_ms, columns| {
-                each(&Stretch { name, times_s, late_ms, fields: columns.to_vec() });
-            })?;
+            gather(&tail, frame, kind, fields, &mut |_, stretch| each(stretch))?;
         }
         self.seen = tail.frames.iter().map(|frame| frame.sequence).max().unwrap_or(0).max(self.seen);
         self.tail = Some(tail);

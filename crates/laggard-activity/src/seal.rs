@@ -44,7 +44,7 @@ pub fn seal(sealed: &Path, tail: &TailReader) -> Result<bool, Damage> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
     };
-    let done = old.as_ref().map_or(0, |old| sealed_to(old));
+    let done = old.as_ref().map_or(0, sealed_to);
     let frames: Vec<&Frame> = tail.frames.iter().filter(|frame| frame.sequence > done).collect();
     let Some(last) = frames.iter().map(|frame| frame.sequence).max() else { return Ok(false) };
     let partial = sealed.with_extension("partial");

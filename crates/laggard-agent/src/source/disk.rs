@@ -1,0 +1,293 @@
+//! Block devices: /proc/diskstats, under names that survive a reboot.
+//!
+//! Cost: one read of /proc/diskstats; names are looked up in /sys and /dev when a device appears, and again each minute.
+
+use super::{ProcFile, Source, matches, number};
+use crate::config::{DiskConfig, Naming};
+use laggard_activity::kind::{DISK, Kind};
+use laggard_activity::{ABSENT, Table};
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Names change when an administrator renames a multipath device: look again so often.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// Never the disks of a file system, unless asked for by name.
+const USUALLY_LEFT_OUT: [&str; 7] = ["loop*", "ram*", "zram*", "sr*", "fd*", "nbd*", "md*"];
+
+/// All block devices of a host.
+pub struct Disks {
+    root: PathBuf,
+    diskstats: ProcFile,
+    config: DiskConfig,
+    /// The name of each device by the kernel's name and numbers; `None` if it is left out.
+    known: HashMap<(String, i64, i64), Option<Arc<str>>>,
+    looked: Option<Instant>,
+}
+
+impl Disks {
+    /// The devices below a root.
+    pub fn new(root: &Path, config: &DiskConfig) -> Disks {
+        let diskstats = ProcFile::new(root, "proc/diskstats");
+        Disks { root: root.into(), diskstats, config: config.clone(), known: HashMap::new(), looked: None }
+    }
+}
+
+impl Source for Disks {
+    fn name(&self) -> &'static str {
+        "disk"
+    }
+
+    fn kind(&self) -> &'static Kind {
+        &DISK
+    }
+
+    fn read(&mut self) -> Result<Table, String> {
+        if self.looked.is_none_or(|looked| looked.elapsed() > LOOK_AGAIN) {
+            self.known.clear();
+            self.looked = Some(Instant::now());
+        }
+        let mut table = Table::new(&DISK);
+        let naming = Names { root: &self.root, config: &self.config };
+        for line in self.diskstats.read()?.lines() {
+            let mut words = line.split_ascii_whitespace();
+            let (Some(major), Some(minor), Some(name)) =
+                (words.next().and_then(number), words.next().and_then(number), words.next())
+            else {
+                continue;
+            };
+            let key = (name.to_string(), major, minor);
+            let stable = self.known.entry(key).or_insert_with(|| naming.of(name)).clone();
+            if let Some(stable) = stable
+                && let Some(mut values) = fields(words)
+            {
+                let end = values.len();
+                values[end - 2..].copy_from_slice(&[major, minor]);
+                table.push(stable, &values);
+            }
+        }
+        Ok(table)
+    }
+
+    fn describe(&mut self) -> Vec<String> {
+        let _ = self.read();
+        let shown = self.known.iter().filter_map(|((kernel, _, _), stable)| {
+            let stable = stable.as_ref()?;
+            Some(if **stable == **kernel { kernel.clone() } else { format!("{stable} ({kernel})") })
+        });
+        let mut shown: Vec<String> = shown.collect();
+        shown.sort();
+        shown
+    }
+}
+
+/// The fields behind the name, in the order of [`DISK`]. Linux 2.6 has 11, 4.18 added four for discards, 5.5 two for flushes;
+/// the 4 of partitions in old kernels are not enough.
+fn fields<'a>(words: impl Iterator<Item = &'a str>) -> Option<[i64; 19]> {
+    let mut given = [ABSENT; 17];
+    let mut count = 0;
+    for (place, word) in given.iter_mut().zip(words) {
+        *place = number(word)?;
+        count += 1;
+    }
+    if count < 11 {
+        return None;
+    }
+    let [
+        reads,
+        reads_merged,
+        sectors_read,
+        read_ms,
+        writes,
+        writes_merged,
+        sectors_written,
+        write_ms,
+        rest @ ..,
+    ] = given;
+    let [
+        in_flight,
+        io_ms,
+        queue_ms,
+        discards,
+        discards_merged,
+        sectors_discarded,
+        discard_ms,
+        flushes,
+        flush_ms,
+    ] = rest;
+    let spent = [read_ms, write_ms, discard_ms, flush_ms].into_iter().filter(|ms| *ms != ABSENT).sum::<i64>();
+    Some([
+        reads,
+        reads_merged,
+        sectors_read,
+        read_ms,
+        writes,
+        writes_merged,
+        sectors_written,
+        write_ms,
+        in_flight,
+        io_ms,
+        discards,
+        discards_merged,
+        sectors_discarded,
+        discard_ms,
+        flushes,
+        flush_ms,
+        queue_ms - spent,
+        ABSENT,
+        ABSENT,
+    ])
+}
+
+/// Decides which devices are recorded, and under which name.
+struct Names<'a> {
+    root: &'a Path,
+    config: &'a DiskConfig,
+}
+
+impl Names<'_> {
+    fn of(&self, kernel: &str) -> Option<Arc<str>> {
+        // The kernel writes `!` in /sys where a name has a slash.
+        let folder = self.root.join("sys/block").join(kernel.replace('/', "!"));
+        let stable = self.stable(kernel, &folder);
+        let any = |patterns: &[String]| {
+            patterns.iter().any(|pattern| matches(pattern, kernel) || matches(pattern, &stable))
+        };
+        let recorded = !any(&self.config.exclude)
+            && (any(&self.config.include)
+                || self.config.include.is_empty() && self.is_usual(kernel, &folder));
+        recorded.then(|| match self.config.names {
+            Naming::Stable => stable.into(),
+            Naming::Kernel => kernel.into(),
+        })
+    }
+
+    /// Whole disks and multipath devices; not partitions, not the paths of a multipath device, not volumes made of disks.
+    fn is_usual(&self, kernel: &str, folder: &Path) -> bool {
+        if USUALLY_LEFT_OUT.iter().any(|pattern| matches(pattern, kernel)) {
+            return false;
+        }
+        let whole = folder.exists() || !self.root.join("sys/block").exists();
+        let volume = kernel.starts_with("dm-") && !is_multipath(folder);
+        let holders = fs::read_dir(folder.join("holders")).into_iter().flatten().flatten();
+        let path_of_another = holders
+            .into_iter()
+            .any(|holder| is_multipath(&self.root.join("sys/block").join(holder.file_name())));
+        whole && !volume && !path_of_another
+    }
+
+    /// The multipath or volume name, else the World Wide Name, else the first of /dev/disk/by-id, else the kernel's.
+    fn stable(&self, kernel: &str, folder: &Path) -> String {
+        let line = |path: PathBuf| {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            Some(text.trim().to_string()).filter(|text| !text.is_empty())
+        };
+        line(folder.join("dm/name"))
+            .or_else(|| self.by_id(kernel))
+            .or_else(|| line(folder.join("wwid")))
+            .or_else(|| line(folder.join("device/wwid")))
+            .map_or_else(|| kernel.to_string(), |name| name.replace(char::is_whitespace, "_"))
+    }
+
+    fn by_id(&self, kernel: &str) -> Option<String> {
+        let links = fs::read_dir(self.root.join("dev/disk/by-id")).ok()?.flatten();
+        let leads_here = |path: &PathBuf| {
+            fs::read_link(path).is_ok_and(|target| target.file_name().is_some_and(|name| name == kernel))
+        };
+        let names = links.map(|link| link.path()).filter(leads_here);
+        let mut names: Vec<String> =
+            names.filter_map(|path| Some(path.file_name()?.to_str()?.to_string())).collect();
+        // Of several names the World Wide Name is the one that other hosts see too.
+        names.sort_by_key(|name| (!name.starts_with("wwn-"), name.clone()));
+        names.into_iter().next()
+    }
+}
+
+fn is_multipath(folder: &Path) -> bool {
+    fs::read_to_string(folder.join("dm/uuid")).is_ok_and(|uuid| uuid.starts_with("mpath-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn machine(diskstats: &str, blocks: &[&str]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("proc")).unwrap();
+        fs::write(root.path().join("proc/diskstats"), diskstats).unwrap();
+        blocks.iter().for_each(|name| fs::create_dir_all(root.path().join("sys/block").join(name)).unwrap());
+        root
+    }
+
+    fn names(root: &Path, config: &DiskConfig) -> Vec<String> {
+        let table = Disks::new(root, config).read().unwrap();
+        table.names.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn fields_of_all_kernels() {
+        let old = "   8       0 sda 1 2 3 4 5 6 7 8 9 10 11\n   8 1 sda1 1 2 3 4\n";
+        let discards = "   8      16 sdb 1 2 3 4 5 6 7 8 9 10 31 12 13 14 15\n";
+        let flushes = "   8      32 sdc 1 2 3 4 5 6 7 8 9 10 31 12 13 14 15 16 17\n";
+        let root = machine(
+            &format!("{old}{discards}{flushes}garbage\n8 48 sdd 1 2 x\n"),
+            &["sda", "sdb", "sdc", "sdd"],
+        );
+        let table = Disks::new(root.path(), &DiskConfig::default()).read().unwrap();
+        assert_eq!(table.names.len(), 3);
+        let a = ABSENT;
+        assert_eq!(table.row(0), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, a, a, a, a, a, a, -1, 8, 0]);
+        assert_eq!(table.row(1), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, a, a, 4, 8, 16]);
+        assert_eq!(table.row(2), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 16, 17, -13, 8, 32]);
+    }
+
+    #[test]
+    fn names_survive_a_reboot() {
+        let line = |number: u32, name: &str| format!("8 {number} {name} 1 2 3 4 5 6 7 8 9 10 11\n");
+        let all = ["sda", "sdb", "sdc", "dm-0", "dm-1", "loop0", "nvme0n1"];
+        let text: String = all.iter().enumerate().map(|(index, name)| line(index as u32, name)).collect();
+        let root = machine(&(text + &line(9, "sda1")), &all);
+        let block = |path: &str, content: &str| {
+            let path = root.path().join("sys/block").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        };
+        block("dm-0/dm/name", "ddn6_lun00\n");
+        block("dm-0/dm/uuid", "mpath-3600\n");
+        block("dm-1/dm/uuid", "LVM-x\n");
+        block("sdb/holders/dm-0/x", "");
+        block("nvme0n1/wwid", "eui.0025\n");
+        let by_id = root.path().join("dev/disk/by-id");
+        fs::create_dir_all(&by_id).unwrap();
+        symlink("../../sda", by_id.join("ata-Hitachi")).unwrap();
+        symlink("../../sda", by_id.join("wwn-0x5000")).unwrap();
+        let found = names(root.path(), &DiskConfig::default());
+        assert_eq!(
+            found,
+            ["wwn-0x5000", "sdc", "ddn6_lun00", "eui.0025"],
+            "no path, volume, loop or partition"
+        );
+        let kernel = DiskConfig { names: Naming::Kernel, ..DiskConfig::default() };
+        assert_eq!(names(root.path(), &kernel), ["sda", "sdc", "dm-0", "nvme0n1"]);
+        let only = DiskConfig { include: vec!["loop*".into(), "ddn*".into()], ..DiskConfig::default() };
+        assert_eq!(names(root.path(), &only), ["ddn6_lun00", "loop0"]);
+        let without = DiskConfig { exclude: vec!["sd*".into()], ..DiskConfig::default() };
+        assert_eq!(names(root.path(), &without), ["ddn6_lun00", "eui.0025"], "also by the kernel's name");
+    }
+
+    #[test]
+    fn shared_data_fake_machine_of_sysstat() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/sysstat/fake-root1");
+        if !root.exists() {
+            eprintln!("skipped: ../shared/data is not here");
+            return;
+        }
+        let table = Disks::new(&root, &DiskConfig::default()).read().unwrap();
+        assert!(table.names.iter().any(|name| &**name == "sda"), "{:?}", table.names);
+        assert_eq!(table.values.len(), table.names.len() * 19);
+    }
+}

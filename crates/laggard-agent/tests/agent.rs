@@ -1,0 +1,297 @@
+//! The agent as it runs: killed, signalled, on a full disk, with disks that come and go.
+
+use laggard_activity::kind::{DISK, GAP, Kind};
+use laggard_activity::{Activity, name};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A fake machine, and a directory for its files.
+struct Bed {
+    folder: tempfile::TempDir,
+}
+
+impl Bed {
+    fn new() -> Bed {
+        let bed = Bed { folder: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(bed.root().join("proc/net")).unwrap();
+        fs::create_dir_all(bed.files()).unwrap();
+        bed.disks(&[("sda", 1), ("sdb", 2)]);
+        bed.configure("");
+        bed
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("root")
+    }
+
+    fn files(&self) -> PathBuf {
+        self.folder.path().join("files")
+    }
+
+    fn configure(&self, more: &str) {
+        let text = format!(
+            "directory = {:?}\nname = \"fs1\"\nroot = {:?}\n{more}\n[retention]\nkeep_free_mib = 0\n[net]\nenabled = false\n[tcp]\nenabled = false\n[peer]\nenabled = false\n[host]\nenabled = false\n",
+            self.files(),
+            self.root()
+        );
+        fs::write(self.folder.path().join("agent.toml"), text).unwrap();
+    }
+
+    /// Replaces diskstats as the kernel would: at once.
+    fn disks(&self, disks: &[(&str, u64)]) {
+        let line = |(name, count): &(&str, u64)| format!("8 0 {name} {count} 0 8 1 0 0 0 0 0 1 1\n");
+        let text: String = disks.iter().map(line).collect();
+        fs::write(self.root().join("proc/diskstats"), text).unwrap();
+        // Kept open, the file is read again from its start.
+        disks
+            .iter()
+            .for_each(|(name, _)| fs::create_dir_all(self.root().join("sys/block").join(name)).unwrap());
+    }
+
+    fn agent(&self, arguments: &[&str]) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_laggard-agent"))
+            .args(["run", "--config"])
+            .arg(self.folder.path().join("agent.toml"))
+            .args(arguments)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// All samples of a kind's first field, by thing, in the order of files and records.
+    fn samples(&self, kind: &'static Kind) -> BTreeMap<String, Vec<(i64, i64)>> {
+        let mut all: BTreeMap<String, Vec<(i64, i64)>> = BTreeMap::new();
+        for stem in self.stems() {
+            let activity =
+                Activity::open(&stem).unwrap_or_else(|error| panic!("{}: {error}", stem.display()));
+            for segment in 0..activity.segments() {
+                let mut each = |stretch: &laggard_activity::Stretch| {
+                    let samples = stretch.times_s.iter().copied().zip(stretch.fields[0].iter().copied());
+                    all.entry(stretch.name.into()).or_default().extend(samples);
+                };
+                activity.scan(segment, kind, &[0], &mut each).unwrap();
+            }
+        }
+        all
+    }
+
+    fn stems(&self) -> Vec<PathBuf> {
+        let paths = fs::read_dir(self.files()).unwrap().map(|entry| entry.unwrap().path());
+        let mut stems: Vec<PathBuf> = paths
+            .filter(|path| name::parse(path).is_some())
+            .map(|path| path.with_extension("tail"))
+            .collect();
+        stems.sort();
+        stems.dedup();
+        stems
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+/// The second in a line `laggard-agent: sampled 1700000000, 0 ms late: …`.
+fn sampled(line: &str) -> Option<i64> {
+    line.strip_prefix("laggard-agent: sampled ")?.split(',').next()?.parse().ok()
+}
+
+/// Killed at any moment, a hundred times over: every file is readable, and nothing older than ten seconds is lost.
+#[test]
+fn kill_nine_a_hundred_times() {
+    const SPEED: i64 = 400;
+    let bed = Bed::new();
+    let mut seed = 2463534242u32;
+    let mut told: Vec<i64> = Vec::new();
+    for _ in 0..100 {
+        let mut agent = bed.agent(&["--verbose", "--speed", &SPEED.to_string()]);
+        let mut lines = BufReader::new(agent.stderr.take().unwrap()).lines();
+        // Not before it has begun, else nothing is tested.
+        let first = lines.by_ref().find_map(|line| sampled(&line.unwrap())).unwrap();
+        seed ^= seed << 13;
+        seed ^= seed >> 17;
+        seed ^= seed << 5;
+        std::thread::sleep(Duration::from_micros(u64::from(seed % 80_000)));
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+        told.push(first);
+        let last = lines.map_while(Result::ok).filter_map(|line| sampled(&line)).last().unwrap_or(first);
+        let newest = bed
+            .samples(&DISK)
+            .get("sda")
+            .and_then(|samples| samples.last().copied())
+            .map_or(0, |(time, _)| time);
+        // A run of less than ten seconds may leave nothing at all; and the disk of this machine has real time to answer in.
+        let writing_s = SPEED / 20;
+        assert!(
+            last - newest <= 10 + writing_s || last - first <= 10 + writing_s,
+            "sampled until {last}, kept until {newest}"
+        );
+    }
+    bed.agent(&["--seconds", "1"]).wait().unwrap();
+    let left =
+        fs::read_dir(bed.files()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let strange: Vec<String> = left.filter(|name| !name.ends_with(".parquet") && name != ".lock").collect();
+    assert!(strange.is_empty(), "{strange:?}");
+    let kept = bed.samples(&DISK)["sda"].len();
+    assert!(kept > 100, "{kept} samples of {} runs", told.len());
+}
+
+#[test]
+fn a_disk_that_goes_is_missing_and_counters_that_restart_are_kept_as_they_are() {
+    let bed = Bed::new();
+    let mut agent = bed.agent(&[]);
+    std::thread::sleep(Duration::from_millis(2200));
+    bed.disks(&[("sda", 0), ("sdc", 5)]);
+    std::thread::sleep(Duration::from_millis(2000));
+    signal(&agent, "TERM");
+    assert!(agent.wait().unwrap().success());
+    let samples = bed.samples(&DISK);
+    let values = |name: &str| samples[name].iter().map(|(_, value)| *value).collect::<Vec<_>>();
+    assert!(values("sda").starts_with(&[1]) && values("sda").ends_with(&[0]), "{:?}", values("sda"));
+    assert!(samples["sdb"].len() < samples["sda"].len() && values("sdc").iter().all(|value| *value == 5));
+    assert_eq!(
+        fs::read_dir(bed.files())
+            .unwrap()
+            .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|ending| ending == "tail"))
+            .count(),
+        0,
+        "sealed when told to stop"
+    );
+}
+
+#[test]
+fn sighup_reads_the_configuration_again_and_a_wrong_one_changes_nothing() {
+    let bed = Bed::new();
+    let mut agent = bed.agent(&[]);
+    let mut lines = BufReader::new(agent.stderr.take().unwrap()).lines();
+    std::thread::sleep(Duration::from_millis(1300));
+    bed.configure("intervall_s = 1");
+    signal(&agent, "HUP");
+    let said = lines.next().unwrap().unwrap();
+    assert!(
+        said.contains("did you mean `interval_s`?") && said.contains("the old configuration stays"),
+        "{said}"
+    );
+    bed.configure("[disk]\nexclude = [\"sda\"]");
+    signal(&agent, "HUP");
+    assert!(lines.next().unwrap().unwrap().contains("read again"));
+    std::thread::sleep(Duration::from_millis(2300));
+    signal(&agent, "INT");
+    assert!(agent.wait().unwrap().success());
+    let samples = bed.samples(&DISK);
+    assert!(samples["sdb"].len() > samples["sda"].len(), "{samples:?}");
+}
+
+#[test]
+fn a_second_agent_in_one_directory_is_refused() {
+    let bed = Bed::new();
+    let mut agent = bed.agent(&[]);
+    std::thread::sleep(Duration::from_millis(500));
+    let second = bed.agent(&[]).wait_with_output().unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("another laggard-agent writes there"));
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+}
+
+/// A tmpfs of one MiB that others fill: samples are lost with a count, and no file is damaged.
+#[test]
+fn a_full_file_system_loses_samples_with_a_count_and_no_file() {
+    let bed = Bed::new();
+    let mount = |arguments: &[&str]| {
+        Command::new("mount")
+            .args(arguments)
+            .arg(bed.files())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    };
+    if !mount(&["-t", "tmpfs", "-o", "size=1m", "laggard-test"]) {
+        eprintln!("skipped: mounting a tmpfs needs root");
+        return;
+    }
+    struct Unmount(PathBuf);
+    impl Drop for Unmount {
+        fn drop(&mut self) {
+            let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+        }
+    }
+    let _unmount = Unmount(bed.files());
+    let mut agent = bed.agent(&["--speed", "50"]);
+    let mut errors = agent.stderr.take().unwrap();
+    std::thread::sleep(Duration::from_millis(400));
+    let hog = bed.files().join("hog");
+    let mut file = fs::File::create(&hog).unwrap();
+    while file.write_all(&[1; 4096]).is_ok() {}
+    std::thread::sleep(Duration::from_millis(800));
+    drop(file);
+    fs::remove_file(&hog).unwrap();
+    std::thread::sleep(Duration::from_millis(600));
+    signal(&agent, "TERM");
+    assert!(agent.wait().unwrap().success());
+    let mut said = String::new();
+    errors.read_to_string(&mut said).unwrap();
+    assert!(said.contains("No space left") && said.contains("writing again after"), "{said}");
+    let gaps = bed.samples(&GAP);
+    assert!(gaps.keys().any(|name| name.contains("samples lost, the disk was full")), "{gaps:?}");
+    let samples = &bed.samples(&DISK)["sda"];
+    assert!(samples.windows(2).any(|pair| pair[1].0 - pair[0].0 > 10), "a hole where the disk was full");
+    assert!(samples.windows(2).all(|pair| pair[1].0 > pair[0].0));
+}
+
+#[test]
+fn current_values_can_be_scraped() {
+    let bed = Bed::new();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    bed.configure(&format!("[expose]\nlisten = \"127.0.0.1:{port}\""));
+    let mut agent = bed.agent(&[]);
+    let started = Instant::now();
+    let mut answer = String::new();
+    while started.elapsed() < Duration::from_secs(5) && !answer.contains("laggard_disk_reads_total") {
+        std::thread::sleep(Duration::from_millis(200));
+        answer.clear();
+        if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) {
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+            let _ = stream.read_to_string(&mut answer);
+        }
+    }
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    assert!(answer.contains("laggard_disk_reads_total{device=\"sdb\"} 2\n"), "{answer}");
+}
+
+#[test]
+fn check_says_what_it_sees_and_example_is_a_configuration() {
+    let bed = Bed::new();
+    let output = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_laggard-agent")).args(arguments).output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let config = bed.folder.path().join("agent.toml");
+    let (code, said) = output(&["check", "--config", config.to_str().unwrap()]);
+    assert!(
+        code == Some(0) && said.contains("disk    2 seen") && said.contains("CPU-seconds a day"),
+        "{said}"
+    );
+    let (code, real) = output(&["check"]);
+    assert!(code == Some(0) && real.contains("together"), "{real}");
+    let example = bed.folder.path().join("example.toml");
+    fs::write(&example, output(&["example"]).1).unwrap();
+    assert_eq!(output(&["check", "-c", example.to_str().unwrap()]).0, Some(0));
+    let wrong = [&["run"][..], &["walk"], &["run", "--config", "/nowhere"], &["check", "--frobnicate"]];
+    for arguments in wrong {
+        let (code, said) = output(arguments);
+        assert!(code == Some(2) && said.starts_with("laggard-agent: "), "{arguments:?}: {said}");
+    }
+    assert!(Path::new("/proc/diskstats").exists());
+}
