@@ -74,6 +74,7 @@ kind! { DISK "disk" "A block device, as /proc/diskstats has it" {
     "flushes" Counter "flushes completed (Linux 5.5 and later)";
     "flush_ms" Counter "milliseconds spent by all flushes";
     "queue_extra_ms" Counter "weighted milliseconds of all requests, less read_ms, write_ms, discard_ms and flush_ms: on recent kernels nearly nothing";
+    "requests" Counter "requests completed, where a recording did not count reads and writes apart";
     "major" Gauge "major number, today";
     "minor" Gauge "minor number, today";
 } }
@@ -130,12 +131,16 @@ kind! { HOST "host" "CPU, memory and pressure of the whole host" {
     "pressure_memory_full_us" Counter "microseconds in which everything waited for memory";
 } }
 
+kind! { ADDRESS "address" "An address of this host: it tells whose socket another host sees" {
+    "has_address" Gauge "always 1";
+} }
+
 kind! { GAP "gap" "A source that gave nothing: `SOURCE: REASON`" {
     "lost" Gauge "always 1";
 } }
 
 /// All kinds, in the order of a file's rows.
-pub static KINDS: [&Kind; 7] = [&DISK, &NET, &TCP, &PEER, &LUSTRE, &HOST, &GAP];
+pub static KINDS: [&Kind; 8] = [&DISK, &NET, &TCP, &PEER, &LUSTRE, &HOST, &ADDRESS, &GAP];
 
 #[cfg(test)]
 mod tests {

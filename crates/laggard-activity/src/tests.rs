@@ -266,7 +266,7 @@ proptest! {
     }
 
     #[test]
-    fn any_values_survive_sealing(values in proptest::collection::vec(proptest::collection::vec(-5i64..i64::MAX / 2, 19), 1..40)) {
+    fn any_values_survive_sealing(values in proptest::collection::vec(proptest::collection::vec(-5i64..i64::MAX / 2, 20), 1..40)) {
         let place = Place::new();
         let snapshots: Vec<Snapshot> = values.iter().enumerate().map(|(second, values)| {
             let mut table = Table::new(&DISK);

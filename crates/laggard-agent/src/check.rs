@@ -80,7 +80,7 @@ fn writable(config: &Config, out: &mut String) {
         Ok(()) => {
             let _ = std::fs::remove_file(&probe);
             let free = rustix::fs::statvfs(&config.directory)
-                .map_or(0, |known| known.f_bavail * known.f_frsize >> 20);
+                .map_or(0, |known| (known.f_bavail * known.f_frsize) >> 20);
             let short = if free < config.retention.keep_free_mib {
                 ": too little, nothing would be written"
             } else {

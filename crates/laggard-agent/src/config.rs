@@ -159,20 +159,34 @@ impl PeerConfig {
         self.enabled && !(self.ports.is_empty() && self.addresses.is_empty())
     }
 
+    /// Ready for asking.
+    pub fn selection(&self) -> Selection {
+        Selection {
+            ports: self.ports.iter().filter_map(|text| parse_ports(text)).collect(),
+            networks: self.addresses.iter().filter_map(|text| parse_network(text)).collect(),
+        }
+    }
+}
+
+/// Which sockets count.
+#[derive(Debug, Clone)]
+pub struct Selection {
+    ports: Vec<(u16, u16)>,
+    networks: Vec<(IpAddr, u8)>,
+}
+
+impl Selection {
     /// For a selected socket: whether this host is the one that serves. The file system's port tells; of sockets selected by
     /// address alone, the lower port is the server's.
     pub fn we_serve(&self, local_port: u16, remote_port: u16, remote: IpAddr) -> Option<bool> {
-        let by_port = |port: u16| {
-            self.ports.iter().any(|range| parse_ports(range).is_some_and(|(a, b)| (a..=b).contains(&port)))
-        };
-        let by_address =
-            self.addresses.is_empty() || self.addresses.iter().any(|network| contains(network, remote));
+        let by_port = |port: u16| self.ports.iter().any(|(from, to)| (*from..=*to).contains(&port));
+        if !self.networks.is_empty() && !self.networks.iter().any(|network| contains(*network, remote)) {
+            return None;
+        }
         match (by_port(local_port), by_port(remote_port)) {
-            _ if !by_address => None,
             (true, _) => Some(true),
             (false, true) => Some(false),
-            (false, false) if self.ports.is_empty() => Some(local_port < remote_port),
-            _ => None,
+            (false, false) => self.ports.is_empty().then_some(local_port < remote_port),
         }
     }
 }
@@ -201,18 +215,16 @@ fn parse_network(text: &str) -> Option<(IpAddr, u8)> {
     Some((address, bits.unwrap_or(all))).filter(|(_, bits)| *bits <= all)
 }
 
-fn contains(network: &str, address: IpAddr) -> bool {
+fn contains(network: (IpAddr, u8), address: IpAddr) -> bool {
     let same = |a: u128, b: u128, width: u32, bits: u8| {
         let shift = width - u32::from(bits);
         shift >= width || a >> shift == b >> shift
     };
-    match (parse_network(network), address) {
-        (Some((IpAddr::V4(known), bits)), IpAddr::V4(address)) => {
+    match (network, address) {
+        ((IpAddr::V4(known), bits), IpAddr::V4(address)) => {
             same(u128::from(u32::from(known)), u128::from(u32::from(address)), 32, bits)
         }
-        (Some((IpAddr::V6(known), bits)), IpAddr::V6(address)) => {
-            same(known.into(), address.into(), 128, bits)
-        }
+        ((IpAddr::V6(known), bits), IpAddr::V6(address)) => same(known.into(), address.into(), 128, bits),
         _ => false,
     }
 }
@@ -325,7 +337,7 @@ mod tests {
     #[test]
     fn sockets_are_selected_by_port_and_address() {
         let here: IpAddr = "10.1.2.3".parse().unwrap();
-        let lustre = PeerConfig::default();
+        let lustre = PeerConfig::default().selection();
         assert_eq!(lustre.we_serve(988, 1021, here), Some(true));
         assert_eq!(lustre.we_serve(1021, 988, here), Some(false));
         assert_eq!(lustre.we_serve(22, 50_000, here), None);
@@ -334,6 +346,7 @@ mod tests {
             addresses: vec!["10.1.0.0/16".into(), "fd00::/8".into()],
             enabled: true,
         };
+        let net = net.selection();
         assert_eq!(net.we_serve(24_007, 50_000, here), Some(true));
         assert_eq!(net.we_serve(50_000, 24_007, "fd12::1".parse().unwrap()), Some(false));
         assert_eq!(net.we_serve(50_000, 24_007, "10.2.0.1".parse().unwrap()), None);

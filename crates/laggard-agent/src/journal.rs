@@ -249,7 +249,8 @@ impl Journal {
             files.iter().map(|(path, _)| path).chain(&own).filter_map(|path| date(path)).collect();
         dates.sort_unstable_by(|a, b| b.cmp(a));
         dates.dedup();
-        let oldest = dates.into_iter().take(self.retention.days as usize).last();
+        dates.truncate(self.retention.days as usize);
+        let oldest = dates.pop();
         let own = own.and_then(|path| path.metadata().ok()).map_or(0, |known| known.len());
         let mut total: u64 = own + files.iter().map(|(_, size)| size).sum::<u64>();
         for (path, size) in files {

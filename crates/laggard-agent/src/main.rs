@@ -87,11 +87,11 @@ fn arguments() -> Result<Arguments, String> {
             Short('v') | Long("verbose") => arguments.options.verbose = true,
             Long("seconds") => {
                 arguments.options.seconds =
-                    Some(parser.value().and_then(|value| value.parse()).map_err(said)?)
+                    Some(parser.value().and_then(|value| value.parse()).map_err(said)?);
             }
             // For tests only: a clock that runs faster.
             Long("speed") => {
-                arguments.options.speed = parser.value().and_then(|value| value.parse()).map_err(said)?
+                arguments.options.speed = parser.value().and_then(|value| value.parse()).map_err(said)?;
             }
             Value(verb) if arguments.verb.is_empty() => {
                 arguments.verb = verb.string().map_err(said)?;

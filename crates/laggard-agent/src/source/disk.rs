@@ -86,7 +86,7 @@ impl Source for Disks {
 
 /// The fields behind the name, in the order of [`DISK`]. Linux 2.6 has 11, 4.18 added four for discards, 5.5 two for flushes;
 /// the 4 of partitions in old kernels are not enough.
-fn fields<'a>(words: impl Iterator<Item = &'a str>) -> Option<[i64; 19]> {
+fn fields<'a>(words: impl Iterator<Item = &'a str>) -> Option<[i64; 20]> {
     let mut given = [ABSENT; 17];
     let mut count = 0;
     for (place, word) in given.iter_mut().zip(words) {
@@ -137,6 +137,7 @@ fn fields<'a>(words: impl Iterator<Item = &'a str>) -> Option<[i64; 19]> {
         flushes,
         flush_ms,
         queue_ms - spent,
+        ABSENT,
         ABSENT,
         ABSENT,
     ])
@@ -240,9 +241,9 @@ mod tests {
         let table = Disks::new(root.path(), &DiskConfig::default()).read().unwrap();
         assert_eq!(table.names.len(), 3);
         let a = ABSENT;
-        assert_eq!(table.row(0), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, a, a, a, a, a, a, -1, 8, 0]);
-        assert_eq!(table.row(1), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, a, a, 4, 8, 16]);
-        assert_eq!(table.row(2), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 16, 17, -13, 8, 32]);
+        assert_eq!(table.row(0), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, a, a, a, a, a, a, -1, a, 8, 0]);
+        assert_eq!(table.row(1), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, a, a, 4, a, 8, 16]);
+        assert_eq!(table.row(2), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 16, 17, -13, a, 8, 32]);
     }
 
     #[test]
@@ -288,6 +289,6 @@ mod tests {
         }
         let table = Disks::new(&root, &DiskConfig::default()).read().unwrap();
         assert!(table.names.iter().any(|name| &**name == "sda"), "{:?}", table.names);
-        assert_eq!(table.values.len(), table.names.len() * 19);
+        assert_eq!(table.values.len(), table.names.len() * 20);
     }
 }

@@ -218,7 +218,7 @@ block maps msec        maps  % cum % |  maps        % cum %
         assert_eq!(source.read().unwrap().names.len(), 4);
         fs::remove_dir_all(root.path().join("proc/fs/lustre/obdfilter/scratch-OST0001")).unwrap();
         source.files.iter_mut().for_each(|(_, _, file)| {
-            *file = ProcFile::new(root.path(), "proc/fs/lustre/obdfilter/scratch-OST0001/stats")
+            *file = ProcFile::new(root.path(), "proc/fs/lustre/obdfilter/scratch-OST0001/stats");
         });
         assert!(source.read().is_err());
         assert_eq!(source.read().unwrap().names.len(), 2);

@@ -3,6 +3,7 @@
 //! Every source takes a root directory, so that a fake machine can be fed to it. A new source is one file and one line in
 //! [`sources`].
 
+pub mod address;
 pub mod disk;
 pub mod host;
 pub mod lustre;
@@ -49,6 +50,7 @@ pub fn sources(config: &Config) -> Vec<Box<dyn Source>> {
     }
     if config.peer.enabled() {
         all.push(Box::new(peer::Peers::new(&config.peer)));
+        all.push(Box::new(address::Addresses::new(root)));
     }
     if config.lustre.enabled(root) {
         all.push(Box::new(lustre::Lustre::new(root)));

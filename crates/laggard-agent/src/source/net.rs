@@ -6,24 +6,36 @@ use super::{ProcFile, Source, matches, number};
 use crate::config::NetConfig;
 use laggard_activity::Table;
 use laggard_activity::kind::{Kind, NET};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The interfaces of a host.
 pub struct Interfaces {
     dev: ProcFile,
+    class: PathBuf,
     config: NetConfig,
+    /// The interfaces seen last, and which of them are recorded.
+    seen: Vec<String>,
+    recorded: Vec<bool>,
 }
 
 impl Interfaces {
     /// The interfaces below a root.
     pub fn new(root: &Path, config: &NetConfig) -> Interfaces {
         // Of this process's own network namespace: /proc/net is a link to it.
-        Interfaces { dev: ProcFile::new(root, "proc/net/dev"), config: config.clone() }
+        let (dev, class) = (ProcFile::new(root, "proc/net/dev"), root.join("sys/class/net"));
+        Interfaces { dev, class, config: config.clone(), seen: Vec::new(), recorded: Vec::new() }
     }
 
-    fn is_recorded(config: &NetConfig, name: &str) -> bool {
+    /// By default those with hardware behind them: a bond or a VLAN would count their bytes again. Where there are none, as in
+    /// a network namespace, all but the loopback.
+    fn is_recorded(&self, name: &str, any_hardware: bool) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
-        !any(&config.exclude) && (any(&config.include) || config.include.is_empty() && name != "lo")
+        let usual = name != "lo" && (!any_hardware || self.has_hardware(name));
+        !any(&self.config.exclude) && (any(&self.config.include) || self.config.include.is_empty() && usual)
+    }
+
+    fn has_hardware(&self, name: &str) -> bool {
+        self.class.join(name).join("device").exists()
     }
 }
 
@@ -37,10 +49,17 @@ impl Source for Interfaces {
     }
 
     fn read(&mut self) -> Result<Table, String> {
-        let mut table = Table::new(&NET);
+        let text = self.dev.read()?.to_string();
         // Two lines of headings; a name may touch its first number: `eth0:123`.
-        for line in self.dev.read()?.lines().skip(2) {
-            let Some((name, numbers)) = line.split_once(':') else { continue };
+        let lines = || text.lines().skip(2).filter_map(|line| line.split_once(':'));
+        let all: Vec<&str> = lines().map(|(name, _)| name.trim()).collect();
+        if all != self.seen {
+            let any_hardware = all.iter().any(|name| self.has_hardware(name));
+            self.recorded = all.iter().map(|name| self.is_recorded(name, any_hardware)).collect();
+            self.seen = all.iter().map(ToString::to_string).collect();
+        }
+        let mut table = Table::new(&NET);
+        for ((name, numbers), _) in lines().zip(&self.recorded).filter(|(_, recorded)| **recorded) {
             let values: Vec<i64> = numbers.split_ascii_whitespace().filter_map(number).collect();
             let &[
                 rx_bytes,
@@ -60,13 +79,9 @@ impl Source for Interfaces {
             else {
                 continue;
             };
-            let name = name.trim();
-            if Self::is_recorded(&self.config, name) {
-                let row = [
-                    rx_bytes, rx_packets, rx_errors, rx_dropped, tx_bytes, tx_packets, tx_errors, tx_dropped,
-                ];
-                table.push(name, &row);
-            }
+            let row =
+                [rx_bytes, rx_packets, rx_errors, rx_dropped, tx_bytes, tx_packets, tx_errors, tx_dropped];
+            table.push(name.trim(), &row);
         }
         Ok(table)
     }
@@ -93,5 +108,8 @@ mod tests {
         assert_eq!((&*table.names[0], table.row(0)), ("eth0", &[123_456, 70, 1, 2, 654_321, 60, 3, 4][..]));
         let all = NetConfig { include: vec!["*".into()], ..NetConfig::default() };
         assert_eq!(Interfaces::new(root.path(), &all).read().unwrap().names.len(), 2);
+        std::fs::create_dir_all(root.path().join("sys/class/net/ib0/device")).unwrap();
+        let mut hardware = Interfaces::new(root.path(), &NetConfig::default());
+        assert_eq!(hardware.read().unwrap().names.len(), 0, "eth0 is a bond over ib0, whose line is short");
     }
 }

@@ -4,7 +4,7 @@
 //! Cost: grows with all established sockets of the host, about 0.6 µs each; what is kept grows with remote hosts only.
 
 use super::Source;
-use crate::config::PeerConfig;
+use crate::config::{PeerConfig, Selection};
 use laggard_activity::Table;
 use laggard_activity::kind::{Kind, PEER};
 use rustix::fd::OwnedFd;
@@ -16,6 +16,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 // Numbers of linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h and net/tcp_states.h.
+/// The older question, which one walk of the kernel's table of sockets answers for both families; the newer needs two.
+const TCPDIAG_GETSOCK: u16 = 18;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const REQUEST_DUMP: u16 = 0x301;
 const MESSAGE_ERROR: u16 = 2;
@@ -30,8 +32,9 @@ const SOCKET_MESSAGE: usize = 72;
 
 /// Sockets by remote host.
 pub struct Peers {
-    config: PeerConfig,
+    selection: Selection,
     socket: Option<OwnedFd>,
+    both_refused: bool,
     buffer: Vec<u8>,
 }
 
@@ -49,15 +52,15 @@ pub struct Socket {
 impl Peers {
     /// The sockets of this process's network namespace.
     pub fn new(config: &PeerConfig) -> Peers {
-        Peers { config: config.clone(), socket: None, buffer: vec![0; 1 << 16] }
+        Peers { selection: config.selection(), socket: None, both_refused: false, buffer: vec![0; 1 << 16] }
     }
 
-    fn dump(&mut self, family: u8, each: &mut dyn FnMut(Socket)) -> rustix::io::Result<()> {
+    fn dump(&mut self, question: Question, each: &mut dyn FnMut(Socket)) -> rustix::io::Result<()> {
         let socket = match self.socket.take() {
             Some(socket) => socket,
             None => open()?,
         };
-        send(&socket, &request(family), SendFlags::empty())?;
+        send(&socket, &request(question), SendFlags::empty())?;
         loop {
             let (count, _) = recv(&socket, &mut self.buffer, RecvFlags::empty())?;
             match messages(&self.buffer[..count], each) {
@@ -84,19 +87,25 @@ impl Source for Peers {
 
     fn read(&mut self) -> Result<Table, String> {
         let mut sums: BTreeMap<(bool, IpAddr), [i64; 4]> = BTreeMap::new();
-        let config = self.config.clone();
-        for family in FAMILIES {
-            let outcome = self.dump(family, &mut |socket| {
-                let Some(we_serve) = config.we_serve(socket.local_port, socket.remote_port, socket.remote)
-                else {
-                    return;
-                };
-                let sum = sums.entry((we_serve, socket.remote)).or_default();
-                let values =
-                    [1, i64::from(socket.cwnd), i64::from(socket.rtt_us), i64::from(socket.retransmits)];
-                sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
-            });
-            outcome.map_err(|error| format!("INET_DIAG: {error}"))?;
+        let selection = self.selection.clone();
+        let mut count = |socket: Socket| {
+            let selected = selection.we_serve(socket.local_port, socket.remote_port, socket.remote);
+            let Some(we_serve) = selected else { return };
+            let sum = sums.entry((we_serve, socket.remote)).or_default();
+            let values = [1, i64::from(socket.cwnd), i64::from(socket.rtt_us), i64::from(socket.retransmits)];
+            sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+        };
+        let said = |error| format!("INET_DIAG: {error}");
+        if !self.both_refused {
+            match self.dump(Question::BothFamilies, &mut count) {
+                Err(rustix::io::Errno::PROTO) => self.both_refused = true,
+                other => other.map_err(said)?,
+            }
+        }
+        if self.both_refused {
+            for family in FAMILIES {
+                self.dump(Question::Family(family), &mut count).map_err(said)?;
+            }
         }
         let mut table = Table::new(&PEER);
         for ((we_serve, remote), sum) in sums {
@@ -113,13 +122,32 @@ fn open() -> rustix::io::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn request(family: u8) -> [u8; 72] {
-    let mut bytes = [0; 72];
-    bytes[..4].copy_from_slice(&72u32.to_ne_bytes());
-    bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+/// One question to the kernel.
+#[derive(Debug, Clone, Copy)]
+enum Question {
+    BothFamilies,
+    Family(u8),
+}
+
+fn request(question: Question) -> Vec<u8> {
+    let (kind, length) = match question {
+        Question::BothFamilies => (TCPDIAG_GETSOCK, 76u32),
+        Question::Family(_) => (SOCK_DIAG_BY_FAMILY, 72),
+    };
+    let mut bytes = vec![0; length as usize];
+    bytes[..4].copy_from_slice(&length.to_ne_bytes());
+    bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
     bytes[6..8].copy_from_slice(&REQUEST_DUMP.to_ne_bytes());
-    bytes[16..19].copy_from_slice(&[family, TCP, WANT_INFO]);
-    bytes[20..24].copy_from_slice(&ESTABLISHED.to_ne_bytes());
+    match question {
+        Question::BothFamilies => {
+            bytes[16..20].copy_from_slice(&[FAMILIES[0], 0, 0, WANT_INFO]);
+            bytes[68..72].copy_from_slice(&ESTABLISHED.to_ne_bytes());
+        }
+        Question::Family(family) => {
+            bytes[16..19].copy_from_slice(&[family, TCP, WANT_INFO]);
+            bytes[20..24].copy_from_slice(&ESTABLISHED.to_ne_bytes());
+        }
+    }
     bytes
 }
 
@@ -196,7 +224,9 @@ mod tests {
         let served: Vec<TcpStream> = clients.iter().map(|_| listener.accept().unwrap().0).collect();
         let config = PeerConfig { ports: vec![port.to_string()], ..PeerConfig::default() };
         let mut peers = Peers::new(&config);
-        for _ in 0..2 {
+        for round in 0..4 {
+            // Also as on kernels that know only the newer question.
+            peers.both_refused |= round == 2;
             let table = peers.read().unwrap();
             let names: Vec<&str> = table.names.iter().map(AsRef::as_ref).collect();
             assert_eq!(names, ["server:127.0.0.1", "client:127.0.0.1"]);
