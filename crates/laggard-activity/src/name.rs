@@ -48,10 +48,7 @@ pub fn safe(host: &str) -> String {
 /// Host and stamp of a file's name, if it is an activity file's.
 pub fn parse(path: &Path) -> Option<(&str, &str)> {
     let name = path.file_name()?.to_str()?;
-    let (stem, _) = name
-        .split_once(".parquet")
-        .or_else(|| name.split_once(".tail"))
-        .or_else(|| name.split_once(".15s"))?;
+    let stem = name.strip_suffix(".parquet").or_else(|| name.strip_suffix(".tail"))?;
     let (host, stamp) = stem.rsplit_once('-')?;
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let (date, clock) = stamp.strip_suffix('Z')?.split_once('T')?;

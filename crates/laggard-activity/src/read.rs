@@ -82,6 +82,11 @@ impl Activity {
         &self.origin
     }
 
+    /// A key of the sealed part's metadata.
+    pub fn key(&self, key: &str) -> Option<&str> {
+        self.sealed.as_ref().and_then(|sealed| sealed.footer().keys.get(key)).map(String::as_str)
+    }
+
     /// How many segments it has: the row groups, and the tail as the last.
     pub fn segments(&self) -> usize {
         self.groups() + usize::from(self.tail.as_ref().is_some_and(|tail| !tail.frames.is_empty()))

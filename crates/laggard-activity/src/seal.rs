@@ -39,6 +39,11 @@ pub const COMMON: [(&str, ColumnType); 5] = [
 
 /// Seals the frames of a tail that the file beside it does not hold yet. Returns whether there were any.
 pub fn seal(sealed: &Path, tail: &TailReader) -> Result<bool, Damage> {
+    seal_with(sealed, tail, &[])
+}
+
+/// Seals, and adds these keys to the file's metadata.
+pub fn seal_with(sealed: &Path, tail: &TailReader, more: &[(&str, &str)]) -> Result<bool, Damage> {
     let old = match File::open(sealed) {
         Ok(file) => Some(Reader::open(file)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -48,7 +53,7 @@ pub fn seal(sealed: &Path, tail: &TailReader) -> Result<bool, Damage> {
     let frames: Vec<&Frame> = tail.frames.iter().filter(|frame| frame.sequence > done).collect();
     let Some(last) = frames.iter().map(|frame| frame.sequence).max() else { return Ok(false) };
     let partial = sealed.with_extension("partial");
-    let outcome = write_partial(&partial, old.as_ref(), tail, &frames, last).and_then(|()| {
+    let outcome = write_partial(&partial, old.as_ref(), tail, &frames, (last, more)).and_then(|()| {
         fs::rename(&partial, sealed)?;
         Ok(File::open(sealed.parent().unwrap_or(Path::new(".")))?.sync_all()?)
     });
@@ -89,7 +94,7 @@ fn write_partial(
     old: Option<&Reader>,
     tail: &TailReader,
     frames: &[&Frame],
-    last: u64,
+    (last, more): (u64, &[(&str, &str)]),
 ) -> Result<(), Damage> {
     let out = BufWriter::with_capacity(1 << 16, File::create(partial)?);
     let mut writer = match old {
@@ -97,7 +102,8 @@ fn write_partial(
         None => Writer::new(out, columns(&tail.origin))?,
     };
     Batch::new(tail, frames).write(&mut writer)?;
-    let out = writer.finish(keys(&tail.origin, last))?;
+    let more = more.iter().map(|(key, value)| ((*key).to_string(), (*value).to_string()));
+    let out = writer.finish(keys(&tail.origin, last).into_iter().chain(more))?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     Ok(())
 }

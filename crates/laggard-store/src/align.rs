@@ -4,10 +4,13 @@
 //! recorded. A sample stands for its component's interval: finer ones are averaged into a slot, coarser ones are spread over
 //! the slots they cover. Otherwise the last sample of a slot wins, and a slot without one is missing.
 
+use crate::activity::Hosts;
+use crate::activity::stream::Stream;
 use crate::recording::{Recording, Series};
 use laggard_core::diagnose::Sample;
 use laggard_core::model::metric::Averaging;
 use laggard_core::model::{Metric, Roster};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A sample stands for at most so many slots; a series with larger steps has holes, not an interval.
 const MOST_COVERED: i64 = 100;
@@ -27,6 +30,7 @@ pub struct Intervals {
 pub fn intervals(recording: &Recording, wanted: impl Fn(Metric) -> bool) -> Option<Intervals> {
     let has_wanted = |component: &usize| {
         Metric::all().any(|metric| wanted(metric) && recording.series(*component, metric).is_some())
+            || recording.hosts().interval_of(*component).is_some()
     };
     let components = (0..recording.observed().len()).filter(has_wanted);
     let mut all: Vec<i64> = components.filter_map(|component| recording.interval_of(component)).collect();
@@ -86,11 +90,55 @@ fn average(series: &Series, grid_s: i64, requests: Option<&Series>) -> Series {
     slots
 }
 
-/// A recording on a grid, series by series.
+/// A recording on a grid: what is in memory, series by series, and what is still in files, to be replayed from there.
 pub struct Aligned {
     interval_s: i64,
     /// Roster index, metric, slots; in this order.
     series: Vec<(usize, Metric, Series)>,
+    streamed: Option<Streamed>,
+}
+
+/// What is replayed from files.
+struct Streamed {
+    hosts: Hosts,
+    metrics: Vec<Metric>,
+    /// Roster index of each component of the recording.
+    places: Vec<Option<usize>>,
+    /// First slot of each roster index that is in the files.
+    first: BTreeMap<usize, i64>,
+    span: (i64, i64),
+}
+
+impl Streamed {
+    fn new(
+        recording: &Recording,
+        roster: &Roster,
+        interval_s: i64,
+        wanted: impl Fn(Metric) -> bool,
+    ) -> Option<Streamed> {
+        let hosts = recording.hosts();
+        let (from_s, to_s) = hosts.span_s()?;
+        let places: Vec<Option<usize>> =
+            recording.observed().iter().map(|known| roster.find(&known.name)).collect();
+        let mut first: BTreeMap<usize, i64> = BTreeMap::new();
+        for host in hosts.iter() {
+            let start_s = host.files.iter().flat_map(|file| &file.segments).map(|(from, _)| *from).min();
+            let own = start_s.map(|start_s| (host.component, start_s));
+            let disks = host.disks.values().map(|disk| (disk.component, disk.first_s));
+            let servers = host.server_components.values().filter_map(|server| Some((*server, start_s?)));
+            for (component, start_s) in own.into_iter().chain(disks).chain(servers) {
+                if let Some(place) = places.get(component).copied().flatten() {
+                    // A difference needs a sample before it.
+                    let slot = (start_s + 1).div_euclid(interval_s);
+                    let known = first.entry(place).or_insert(slot);
+                    *known = slot.min(*known);
+                }
+            }
+        }
+        let metrics = hosts.metrics().into_iter().filter(|metric| wanted(*metric)).collect();
+        let span = (from_s.div_euclid(interval_s), to_s.div_euclid(interval_s));
+        Some(Streamed { hosts: hosts.clone(), metrics, places, first, span })
+    }
 }
 
 impl Aligned {
@@ -113,19 +161,26 @@ impl Aligned {
                 series.push((component, metric, on_grid(samples, own_s, interval_s, requests)));
             }
         }
-        Aligned { interval_s, series }
+        let streamed = Streamed::new(recording, roster, interval_s, wanted);
+        Aligned { interval_s, series, streamed }
     }
 
     /// First and last slot.
     pub fn slots(&self) -> Option<(i64, i64)> {
-        let first =
-            self.series.iter().filter_map(|(_, _, slots)| slots.first()).map(|(slot, _)| *slot).min()?;
-        let last =
-            self.series.iter().filter_map(|(_, _, slots)| slots.last()).map(|(slot, _)| *slot).max()?;
-        Some((first, last))
+        let of_series = |(_, _, slots): &(usize, Metric, Series)| Some((slots.first()?.0, slots.last()?.0));
+        let streamed = self.streamed.as_ref().map(|streamed| streamed.span);
+        let spans = self.series.iter().filter_map(of_series).chain(streamed);
+        spans.reduce(|(first, last), (from, to)| (first.min(from), last.max(to)))
     }
 
-    /// One aligned series.
+    /// The first slot of a component in a metric; where the files tell only of the component, its first in any.
+    pub fn first_slot(&self, component: usize, metric: Metric) -> Option<i64> {
+        let streamed = self.streamed.as_ref().filter(|streamed| streamed.metrics.contains(&metric));
+        let held = self.find(component, metric).and_then(|slots| slots.first()).map(|(slot, _)| *slot);
+        held.or_else(|| streamed.and_then(|streamed| streamed.first.get(&component).copied()))
+    }
+
+    /// One aligned series that is in memory.
     pub fn find(&self, component: usize, metric: Metric) -> Option<&Series> {
         let found = self
             .series
@@ -133,9 +188,28 @@ impl Aligned {
         found.ok().map(|index| &self.series[index].2)
     }
 
-    /// How many samples a replay yields.
+    /// Brings the series that a report draws from the files into memory.
+    pub fn fetch(&mut self, drawn: &BTreeSet<(usize, Metric)>) {
+        let mut found: BTreeMap<(usize, Metric), Series> = BTreeMap::new();
+        self.chunks(&mut |chunk| {
+            for (component, metric, slots) in
+                chunk.iter().filter(|(component, metric, _)| drawn.contains(&(*component, *metric)))
+            {
+                found.entry((*component, *metric)).or_default().extend_from_slice(slots);
+            }
+        });
+        self.series.extend(found.into_iter().map(|((component, metric), slots)| (component, metric, slots)));
+        self.series.sort_by_key(|(component, metric, _)| (*component, *metric));
+        self.series.dedup_by_key(|(component, metric, _)| (*component, *metric));
+    }
+
+    /// How many samples a replay yields, about.
     pub fn len(&self) -> usize {
-        self.series.iter().map(|(_, _, slots)| slots.len()).sum()
+        let streamed = self.streamed.as_ref().map_or(0, |streamed| {
+            let slots = usize::try_from(streamed.span.1 - streamed.span.0 + 1).unwrap_or(0);
+            streamed.first.len() * streamed.metrics.len() * slots
+        });
+        self.series.iter().map(|(_, _, slots)| slots.len()).sum::<usize>() + streamed
     }
 
     /// Whether there is nothing to replay.
@@ -145,20 +219,53 @@ impl Aligned {
 
     /// Yields all samples in time order.
     pub fn replay(&self, mut each: impl FnMut(Sample)) {
-        let mut next = vec![0; self.series.len()];
-        let Some((mut slot, _)) = self.slots() else { return };
+        let Some((mut from, last)) = self.slots() else { return };
+        let mut replay = |to: i64, chunk: &[(usize, Metric, Series)]| {
+            // What is in memory goes along, slot for slot.
+            let held = self.series.iter().map(|(component, metric, slots)| {
+                let [start, end] = [from, to].map(|bound| slots.partition_point(|(slot, _)| *slot < bound));
+                (*component, *metric, &slots[start..end])
+            });
+            let chunk =
+                chunk.iter().map(|(component, metric, slots)| (*component, *metric, slots.as_slice()));
+            self.in_order(&held.chain(chunk).collect::<Vec<_>>(), &mut each);
+            from = to;
+        };
+        self.chunks(&mut |chunk| {
+            let to = chunk.iter().filter_map(|(_, _, slots)| slots.last()).map(|(slot, _)| slot + 1).max();
+            replay(to.unwrap_or(i64::MIN), chunk);
+        });
+        replay(last + 1, &[]);
+    }
+
+    /// What the files hold, an hour at a time, by roster index.
+    fn chunks(&self, each: &mut dyn FnMut(&[(usize, Metric, Series)])) {
+        let Some(streamed) = &self.streamed else { return };
+        let mut stream = Stream::new(&streamed.hosts, self.interval_s, &streamed.metrics);
+        while let Some(chunk) = stream.next_chunk() {
+            let placed = chunk.into_iter().filter_map(|(component, metric, slots)| {
+                Some((streamed.places.get(component).copied().flatten()?, metric, slots))
+            });
+            let mut placed: Vec<(usize, Metric, Series)> = placed.collect();
+            placed.sort_by_key(|(component, metric, _)| (*component, *metric));
+            if !placed.is_empty() {
+                each(&placed);
+            }
+        }
+    }
+
+    fn in_order(&self, series: &[(usize, Metric, &[(i64, f64)])], each: &mut impl FnMut(Sample)) {
+        let mut next = vec![0; series.len()];
+        let starts = series.iter().filter_map(|(_, _, slots)| slots.first()).map(|(slot, _)| *slot);
+        let Some(mut slot) = starts.min() else { return };
         loop {
             let mut soonest = i64::MAX;
-            for ((component, metric, slots), next) in self.series.iter().zip(&mut next) {
+            for ((component, metric, slots), next) in series.iter().zip(&mut next) {
                 if let Some(&(at, value)) = slots.get(*next)
                     && at == slot
                 {
-                    each(Sample {
-                        time_s: slot * self.interval_s,
-                        component: *component,
-                        metric: *metric,
-                        value,
-                    });
+                    let time_s = slot * self.interval_s;
+                    each(Sample { time_s, component: *component, metric: *metric, value });
                     *next += 1;
                 }
                 soonest = soonest.min(slots.get(*next).map_or(i64::MAX, |(at, _)| *at));

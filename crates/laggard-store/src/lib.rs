@@ -4,12 +4,19 @@
 //! replays it in time order; [`store`] keeps recordings in a directory; [`csv`] is the only file format so far.
 //! Nothing here aborts on a bad row: what cannot be used is a [`Problem`] with file and line, and the rest is used.
 
+pub mod activity;
 pub mod align;
+pub mod convert;
+pub mod counters;
 pub mod csv;
 pub mod problem;
+pub mod rates;
 pub mod read;
 pub mod recording;
+pub mod sadf;
+pub mod sar;
 pub mod store;
+pub mod sysstat;
 pub mod time;
 
 pub use problem::{Problem, Problems};

@@ -1,13 +1,15 @@
 //! Recognises an input by its content and reads it.
 
+use crate::activity::Hosts;
 use crate::csv::{self, Mapping};
 use crate::problem::Problems;
 use crate::recording::Recording;
-use crate::store;
-use crate::time;
+use crate::{sadf, sar, store, sysstat, time};
+use laggard_activity::Damage;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Why an input could not be read at all.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +52,6 @@ pub fn read(
     problems: &mut Problems,
     progress: Progress,
 ) -> Result<Recording, ReadError> {
-    let mut recording = Recording::default();
     let mut files = Vec::new();
     for path in paths {
         // As other tools do: a dash is what comes through the pipe.
@@ -66,19 +67,20 @@ pub fn read(
     let total: u64 = files.iter().map(size).sum();
     let mut done = 0;
     let mut refused = None;
+    let mut reading = Reading { recording: Recording::default(), hosts: Hosts::default(), mapping, problems };
     for path in &files {
-        let outcome =
-            read_file(path, mapping, &mut recording, problems, &|bytes| progress(done + bytes, total));
+        let outcome = reading.file(path, &|bytes| progress(done + bytes, total));
         if let Err(error) = outcome {
             // One bad file among many is a problem; only a bad one, a failure.
             if files.len() > 1 || paths.len() > 1 {
-                problems.add(path, None, "refused", || error.reason());
+                reading.problems.add(path, None, "refused", || error.reason());
             }
             refused = Some(error);
         }
-        recording.next_file();
+        reading.recording.next_file();
         done += size(path);
     }
+    let Reading { mut recording, hosts, problems, .. } = reading;
     if let Some(error) = refused.filter(|_| recording.samples == 0) {
         return Err(error);
     }
@@ -89,47 +91,147 @@ pub fn read(
         });
     }
     recording.settle();
+    recording.set_hosts(hosts);
     Ok(recording)
 }
 
-fn read_file(
-    path: &Path,
-    mapping: Option<&Mapping>,
-    recording: &mut Recording,
-    problems: &mut Problems,
-    progress: &dyn Fn(u64),
-) -> Result<(), ReadError> {
-    let io = |source| ReadError::Io { path: path.into(), source };
-    let format = |message: String| ReadError::Format { path: path.into(), message };
-    let mut input = BufReader::with_capacity(1 << 18, File::open(path).map_err(io)?);
-    let start = input.fill_buf().map_err(io)?;
-    if start.is_empty() {
-        return Err(format("the file is empty".into()));
-    }
-    if let Some(what) = known_but_unreadable(start) {
-        return Err(format(what));
-    }
-    let before = recording.samples;
-    csv::read(input.by_ref(), path, mapping, recording, problems, progress)
-        .map_err(|message| format(format!("line 1: {message}")))?;
-    if recording.samples == before {
-        problems.add(path, None, "nothing", || "no sample could be used".into());
-    }
-    Ok(())
+/// What an input is, by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Activity,
+    Sysstat,
+    SadfJson,
+    SysstatText,
+    Packed(Packing),
+    Csv,
 }
 
-/// Formats that people will hand over and that are not read yet: say so, and what to do.
-fn known_but_unreadable(start: &[u8]) -> Option<String> {
-    let compressed = [
-        ("gzip", &b"\x1f\x8b"[..], "zcat"),
-        ("xz", b"\xfd7zXZ", "xzcat"),
-        ("zstd", b"\x28\xb5\x2f\xfd", "zstdcat"),
-    ];
-    if let Some((name, _, command)) = compressed.iter().find(|(_, magic, _)| start.starts_with(magic)) {
-        return Some(format!("{name}-compressed; unpack it first ({command})"));
+/// How an input is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Packing {
+    Gzip,
+    Xz,
+    Zstd,
+}
+
+impl Format {
+    fn of(start: &[u8]) -> Result<Format, String> {
+        let text = String::from_utf8_lossy(&start[..start.len().min(512)]);
+        let trimmed = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+        Ok(match start {
+            [0x1f, 0x8b, ..] => Format::Packed(Packing::Gzip),
+            [0xfd, b'7', b'z', b'X', b'Z', ..] => Format::Packed(Packing::Xz),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Format::Packed(Packing::Zstd),
+            [b'P', b'A', b'R', b'1', ..] => Format::Activity,
+            start if laggard_activity::tail::is_tail(start) => Format::Activity,
+            start if sysstat::layout::is_sysstat(start) => Format::Sysstat,
+            start if start.iter().take(512).any(|byte| *byte == 0) => {
+                return Err("binary data: no activity file, no file of sysstat, not a CSV".into());
+            }
+            _ if trimmed.starts_with('{') => Format::SadfJson,
+            _ if trimmed.starts_with("Linux ") => Format::SysstatText,
+            _ => Format::Csv,
+        })
     }
-    if start.starts_with(&[0x96, 0xd5]) || start.starts_with(&[0xd5, 0x96]) {
-        return Some("a sysstat activity file; not read yet, convert it to CSV first".into());
+}
+
+/// Inputs under reading.
+struct Reading<'a> {
+    recording: Recording,
+    hosts: Hosts,
+    mapping: Option<&'a Mapping>,
+    problems: &'a mut Problems,
+}
+
+impl Reading<'_> {
+    fn file(&mut self, path: &Path, progress: &dyn Fn(u64)) -> Result<(), ReadError> {
+        let io = |source| ReadError::Io { path: path.into(), source };
+        let mut file = File::open(path).map_err(io)?;
+        // A pipe cannot be read twice: what is recognised by its start must then be found there again.
+        if !file.metadata().map_err(io)?.is_file() {
+            let mut spool = tempfile::tempfile().map_err(io)?;
+            std::io::copy(&mut file, &mut spool).map_err(io)?;
+            spool.rewind().map_err(io)?;
+            file = spool;
+        }
+        let before = self.recording.samples;
+        self.content(path, file, progress)?;
+        if self.recording.samples == before {
+            self.problems.add(path, None, "nothing", || "no sample could be used".into());
+        }
+        Ok(())
     }
-    start.iter().take(512).any(|byte| *byte == 0).then(|| "binary data, not a CSV".into())
+
+    fn content(&mut self, path: &Path, mut file: File, progress: &dyn Fn(u64)) -> Result<(), ReadError> {
+        let io = |source| ReadError::Io { path: path.into(), source };
+        let wrong = |message: String| ReadError::Format { path: path.into(), message };
+        let mut start = Vec::new();
+        (&mut file).take(4096).read_to_end(&mut start).map_err(io)?;
+        file.rewind().map_err(io)?;
+        if start.is_empty() {
+            return Err(wrong("the file is empty".into()));
+        }
+        let (recording, problems) = (&mut self.recording, &mut *self.problems);
+        match Format::of(&start).map_err(wrong)? {
+            Format::Packed(packing) => {
+                let unpacked =
+                    unpack(file, packing).map_err(|error| wrong(format!("cannot be unpacked: {error}")))?;
+                return self.content(path, unpacked, progress);
+            }
+            Format::Activity => {
+                let rows = self.hosts.add_file(path, problems).map_err(|damage| match damage {
+                    Damage::Io(source) => io(source),
+                    Damage::Content(what) => wrong(what.into()),
+                })?;
+                recording.samples += rows;
+            }
+            Format::Sysstat => {
+                let held = Arc::new(sysstat::Sysstat::open(file).map_err(wrong)?);
+                recording.samples += self.hosts.add_held(path, held, problems);
+            }
+            Format::SadfJson => sadf::read(BufReader::new(file), path, recording, problems).map_err(wrong)?,
+            Format::SysstatText => {
+                sar::read(BufReader::new(file), path, recording, problems).map_err(wrong)?
+            }
+            Format::Csv => {
+                let mut input = BufReader::with_capacity(1 << 18, file);
+                csv::read(input.by_ref(), path, self.mapping, recording, problems, progress)
+                    .map_err(|message| wrong(format!("line 1: {message}")))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Unpacks into a file without a name, which is gone when it is closed.
+fn unpack(file: File, packing: Packing) -> std::io::Result<File> {
+    let mut unpacked = tempfile::tempfile()?;
+    let input = BufReader::new(file);
+    let mut reader: Box<dyn Read> = match packing {
+        Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
+        Packing::Xz => Box::new(lzma_rust2::XzReader::new(input, true)),
+        Packing::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(input)?),
+    };
+    // What could be unpacked before the damage is worth reading; without anything it is a failure.
+    match std::io::copy(&mut reader, &mut unpacked) {
+        Err(error) if unpacked.stream_position()? == 0 => return Err(error),
+        _ => unpacked.rewind()?,
+    }
+    Ok(unpacked)
+}
+
+/// Whether a file of a directory is an input, by its name or its first bytes.
+pub fn is_input(path: &Path) -> bool {
+    if path.extension().is_some_and(|ending| ending == "csv") {
+        return true;
+    }
+    let is_packed_name =
+        path.extension().is_some_and(|ending| ["gz", "xz", "zst"].iter().any(|known| ending == *known));
+    let format = laggard_activity::tail::start_of(path).ok().and_then(|start| Format::of(&start).ok());
+    match format {
+        Some(Format::Activity) => laggard_activity::name::parse(path).is_some(),
+        Some(Format::Sysstat) => true,
+        Some(Format::Packed(_)) => is_packed_name,
+        _ => false,
+    }
 }

@@ -1,5 +1,6 @@
 //! A recording in memory: samples as they were read, by component and metric.
 
+use crate::activity::Hosts;
 use laggard_core::model::Metric;
 use laggard_core::model::groups::Observed;
 use laggard_core::model::metric::Role;
@@ -45,6 +46,8 @@ pub struct Recording {
     series: Vec<[Option<Box<Stored>>; Metric::COUNT]>,
     /// When each component was recorded, whatever the metric, and also where a value is missing.
     clocks: Vec<Clock>,
+    /// Hosts with activity files; their samples stay in the files until they are replayed.
+    hosts: Hosts,
     /// Files read so far.
     files: u32,
     /// Samples read.
@@ -77,6 +80,22 @@ impl Recording {
         }
     }
 
+    /// Says that a component is a server.
+    pub fn describe_host(&mut self, component: usize) {
+        self.components[component].has_network = true;
+    }
+
+    /// The hosts with activity files.
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// Takes the hosts whose files were read.
+    pub fn set_hosts(&mut self, mut hosts: Hosts) {
+        hosts.settle(self);
+        self.hosts = hosts;
+    }
+
     /// Adds a sample; says how it relates in time to the one before it in its series.
     pub fn push(&mut self, component: usize, metric: Metric, time_s: i64, value: f64) -> Ordering {
         let network = matches!(metric.properties().role, Role::NetworkVolume | Role::Congestion);
@@ -101,7 +120,8 @@ impl Recording {
     pub fn interval_of(&self, component: usize) -> Option<i64> {
         let mut steps = self.clocks[component].steps.clone();
         let half = steps.len() / 2;
-        (steps.len() >= Clock::FEWEST).then(|| *steps.select_nth_unstable(half).1)
+        let counted = (steps.len() >= Clock::FEWEST).then(|| *steps.select_nth_unstable(half).1);
+        counted.or_else(|| self.hosts.interval_of(component))
     }
 
     /// What follows is from another file.
@@ -126,7 +146,11 @@ impl Recording {
 
     /// Metrics that have samples, in table order.
     pub fn metrics(&self) -> Vec<Metric> {
-        Metric::all().filter(|metric| self.series.iter().any(|of| of[*metric as usize].is_some())).collect()
+        let streamed = self.hosts.metrics();
+        let has = |metric: &Metric| {
+            streamed.contains(metric) || self.series.iter().any(|of| of[*metric as usize].is_some())
+        };
+        Metric::all().filter(has).collect()
     }
 
     /// First and last moment.
@@ -137,7 +161,8 @@ impl Recording {
             .flatten()
             .flatten()
             .flat_map(|stored| stored.samples.iter().map(|(time, _)| *time));
-        all.fold(None, |span, time| {
+        let streamed = self.hosts.span_s().into_iter().flat_map(|(from, to)| [from, to]);
+        all.chain(streamed).fold(None, |span, time| {
             span.map_or(Some((time, time)), |(from, to): (i64, i64)| Some((from.min(time), to.max(time))))
         })
     }
@@ -193,7 +218,7 @@ impl Recording {
             let lengths = self.series[component].iter().flatten().map(|stored| stored.samples.len() as i64);
             self.interval_of(component).unwrap_or(0).saturating_mul(lengths.max().unwrap_or(0))
         };
-        (0..self.components.len()).map(longest).max().unwrap_or(0)
+        (0..self.components.len()).map(longest).max().unwrap_or(0).max(self.hosts.recorded_s())
     }
 }
 

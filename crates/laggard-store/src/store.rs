@@ -1,11 +1,16 @@
-//! A store: a directory with a marker, and per UTC day the imported samples as long CSV.
+//! A store: a directory with a marker; per host its activity files, a day each, with 15 s summaries beside them; and what has no
+//! raw counters, such as CSV, as long CSV per UTC day.
 //!
 //! Files are written beside their place, synced and linked, so that a killed import leaves whole files or none. Later
 //! imports come after earlier ones, and the last sample of a moment counts.
 
-use crate::read::ReadError;
+use crate::activity::summary::{self, FOLDER};
+use crate::activity::{FileInfo, HostFiles};
+use crate::convert;
+use crate::read::{ReadError, is_input};
 use crate::recording::Recording;
 use crate::time;
+use laggard_activity::{Damage, name};
 use laggard_core::model::Metric;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,7 +22,7 @@ pub const MARKER: &str = "laggard-store.toml";
 const SCHEMA: &str = "schema = \"laggard/store/1\"\n";
 const HEADER: &str = "timestamp,component,metric,value,server,group\n";
 
-/// The files of a store, in the order they count. Any directory of CSV files is accepted, with or without marker.
+/// The files of a store, in the order they count. Any directory of recordings is accepted, with or without marker.
 pub fn files(directory: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let io = |source| ReadError::Io { path: directory.into(), source };
     let mut found = Vec::new();
@@ -26,16 +31,23 @@ pub fn files(directory: &Path) -> Result<Vec<PathBuf>, ReadError> {
         for entry in fs::read_dir(&next).map_err(io)? {
             let path = entry.map_err(io)?.path();
             if path.is_dir() {
-                pending.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "csv") {
+                // Summaries are made from the files beside them, and stand for those when they are read.
+                pending.extend(Some(path).filter(|path| path.file_name().is_some_and(|name| name != FOLDER)));
+            } else if is_input(&path) {
                 found.push(path);
             }
         }
     }
     found.sort();
+    // A tail and what is sealed of it are one file.
+    found.dedup_by(|later, earlier| {
+        let both = [later, earlier]
+            .map(|path| name::parse(path).is_some().then(|| name::beside(path, name::SEALED)));
+        both[0].is_some() && both[0] == both[1]
+    });
     if found.is_empty() {
         let message =
-            "a directory without CSV files is not a store; fill one with `laggard import PATH --into STORE`"
+            "a directory without recordings is not a store; fill one with `laggard import PATH --into STORE`"
                 .into();
         return Err(ReadError::Format { path: directory.into(), message });
     }
@@ -61,6 +73,14 @@ pub fn import(recording: &Recording, directory: &Path) -> Result<Vec<PathBuf>, R
         fs::write(&marker, SCHEMA).map_err(io(&marker))?;
     }
     let mut written = Vec::new();
+    for host in recording.hosts().iter() {
+        for file in &host.files {
+            written.extend(import_counters(host, file, directory).map_err(|damage| match damage {
+                Damage::Io(source) => ReadError::Io { path: file.path.clone(), source },
+                Damage::Content(what) => ReadError::Format { path: file.path.clone(), message: what.into() },
+            })?);
+        }
+    }
     for (day, samples) in by_day(recording) {
         let folder = directory.join(&day);
         fs::create_dir_all(&folder).map_err(io(&folder))?;
@@ -68,6 +88,19 @@ pub fn import(recording: &Recording, directory: &Path) -> Result<Vec<PathBuf>, R
         written.push(path);
     }
     Ok(written)
+}
+
+/// Takes a recording of counters over, a file a day, with their summaries.
+fn import_counters(host: &HostFiles, file: &FileInfo, directory: &Path) -> Result<Vec<PathBuf>, Damage> {
+    let folder = directory.join(name::safe(&host.name));
+    fs::create_dir_all(&folder)?;
+    let files = convert::to_activity(host, file, &folder)?;
+    for path in &files {
+        if let Some(place) = summary::place(path) {
+            summary::make(path, &place)?;
+        }
+    }
+    Ok(files)
 }
 
 type DaySample = (i64, usize, Metric, f64);

@@ -1,6 +1,7 @@
 //! One run over one recording: what the verbs share between reading and reporting.
 
 use crate::cli::Outcome;
+use crate::report::words;
 use indicatif::ProgressBar;
 use laggard_core::compare::{Method, Windower, cdf::CDF, cwnd::CWND, kl::KL, limp::LIMP};
 use laggard_core::diagnose::train::{SCHEMA, Trained};
@@ -9,6 +10,7 @@ use laggard_core::model::metric::Role;
 use laggard_core::model::{Metric, Roster};
 use laggard_store::align::{self, Aligned};
 use laggard_store::{Recording, time};
+use std::collections::BTreeSet;
 
 /// Recordings shorter than this are for `kl`, which needs minutes, not hours.
 const SHORT_S: i64 = 2 * 3600;
@@ -35,7 +37,7 @@ impl Session {
         bar: &ProgressBar,
     ) -> Session {
         let interval_s = config.interval_s;
-        let aligned = Aligned::new(&recording, &roster, interval_s, is_compared);
+        let mut aligned = Aligned::new(&recording, &roster, interval_s, is_compared);
         drop(recording);
         let mut diagnoser = Diagnoser::new(config, roster);
         let mut history = Vec::new();
@@ -55,6 +57,9 @@ impl Session {
         diagnoser.finish();
         history.extend(diagnoser.drain().into_iter().filter(|_| keep_history));
         let diagnosis = diagnoser.diagnosis();
+        if keep_history {
+            aligned.fetch(&drawn(&diagnosis, diagnoser.roster()));
+        }
         Session { aligned, roster: diagnoser.roster().clone(), diagnosis, history }
     }
 
@@ -66,6 +71,16 @@ impl Session {
             _ => Outcome::Quiet,
         }
     }
+}
+
+/// What a report draws: the worst evidence of each incident, of the accused and all its peers.
+fn drawn(diagnosis: &Diagnosis, roster: &Roster) -> BTreeSet<(usize, Metric)> {
+    let of_incident = |incident| {
+        let (metric, _) = words::telling(incident)?;
+        let members = &roster.groups[roster.components[incident.worst].group].members;
+        Some(members.iter().map(move |member| (*member, metric)))
+    };
+    diagnosis.incidents.iter().filter_map(of_incident).flatten().collect()
 }
 
 /// What untrained diagnosis uses: ours, which needs minutes and keeps up with months.
@@ -152,11 +167,11 @@ pub fn compare(
     let mut place = vec![(usize::MAX, 0); roster.components.len()];
     let mut runs: Vec<Run> = Vec::new();
     for (index, group) in roster.groups.iter().enumerate() {
-        let first = |member: &usize| aligned.find(*member, metric).and_then(|slots| slots.first());
+        let first = |member: &usize| aligned.first_slot(*member, metric);
         let members: Vec<usize> =
             group.members.iter().copied().filter(|member| first(member).is_some()).collect();
         members.iter().enumerate().for_each(|(position, &member)| place[member] = (index, position));
-        let joined = members.iter().filter_map(first).map(|(slot, _)| (slot - origin) as u64).collect();
+        let joined = members.iter().filter_map(first).map(|slot| (slot - origin).max(0) as u64).collect();
         let (windower, row) = (Windower::new(params, members.len()), vec![f64::NAN; members.len()]);
         runs.push(Run { members, joined, windower, row, slot: None });
     }

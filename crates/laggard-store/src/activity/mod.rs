@@ -1,0 +1,256 @@
+//! Recordings of counters as input: which hosts and devices they hold, and their counters as metrics, streamed in time order.
+//!
+//! A host is a component with network metrics, and with the sum of its disks; each disk of a host with several is a component
+//! `HOST:DISK`. What a client's socket says about a server counts for the server, found by its address.
+
+pub mod stream;
+pub mod summary;
+pub mod work;
+
+use crate::counters::Counters;
+use crate::problem::Problems;
+use crate::recording::Recording;
+use laggard_activity::kind::{ADDRESS, DISK, GAP, Kind, NET, PEER};
+use laggard_activity::{Activity, Damage, name};
+use laggard_core::model::Metric;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One recording of counters.
+#[derive(Clone)]
+pub struct FileInfo {
+    /// Its path, with any of its endings.
+    pub path: PathBuf,
+    /// The recording itself, where it is not opened when needed.
+    pub held: Option<Arc<dyn Counters>>,
+    /// Seconds between samples.
+    pub interval_s: u32,
+    /// First and last second of each segment.
+    pub segments: Vec<(i64, i64)>,
+}
+
+impl std::fmt::Debug for Hosts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.by_name.keys()).finish()
+    }
+}
+
+impl FileInfo {
+    /// Opens it, or takes it as it is held.
+    pub fn open(&self) -> Result<Arc<dyn Counters>, Damage> {
+        match &self.held {
+            Some(held) => Ok(held.clone()),
+            None => Ok(Arc::new(Activity::open(&self.path)?)),
+        }
+    }
+}
+
+/// A disk of a host.
+#[derive(Debug, Clone, Copy)]
+pub struct Disk {
+    /// Its component.
+    pub component: usize,
+    /// When it was first seen.
+    pub first_s: i64,
+}
+
+/// The files of one host, and what they hold.
+#[derive(Clone, Default)]
+pub struct HostFiles {
+    /// The host's name.
+    pub name: String,
+    /// Its files, oldest first.
+    pub files: Vec<FileInfo>,
+    /// Its disks.
+    pub disks: BTreeMap<String, Disk>,
+    /// Whether interfaces were recorded.
+    pub has_net: bool,
+    /// Sockets to clients, and sockets to servers by address.
+    pub has_clients: bool,
+    servers: BTreeSet<String>,
+    addresses: BTreeSet<String>,
+    /// The component of each server that it has sockets to, by address.
+    pub server_components: BTreeMap<String, usize>,
+    /// The component of the host.
+    pub component: usize,
+}
+
+/// All hosts that were read from activity files.
+#[derive(Clone, Default)]
+pub struct Hosts {
+    by_name: BTreeMap<String, HostFiles>,
+}
+
+impl Hosts {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// All hosts, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &HostFiles> {
+        self.by_name.values()
+    }
+
+    /// Seconds recorded by the host that recorded longest.
+    pub fn recorded_s(&self) -> i64 {
+        let of_host = |host: &HostFiles| {
+            let segments =
+                host.files.iter().flat_map(|file| file.segments.iter().map(|span| (span, file.interval_s)));
+            segments.map(|((from, to), interval_s)| to - from + i64::from(interval_s)).sum::<i64>()
+        };
+        self.iter().map(of_host).max().unwrap_or(0)
+    }
+
+    /// Metrics that the files can yield.
+    pub fn metrics(&self) -> BTreeSet<Metric> {
+        use Metric::{
+            AvgquSz, AvgrqSz, Await, CwndFromClients, CwndToClients, RdSec, Rxbyt, Rxpck, Svctm, Tps, Txbyt,
+            Txpck, Util, WrSec,
+        };
+        let mut all = BTreeSet::new();
+        for host in self.iter() {
+            if !host.disks.is_empty() {
+                all.extend([Tps, RdSec, WrSec, AvgrqSz, AvgquSz, Await, Svctm, Util]);
+            }
+            if host.has_net {
+                all.extend([Rxpck, Txpck, Rxbyt, Txbyt]);
+            }
+            all.extend(host.has_clients.then_some(CwndToClients));
+            all.extend((!host.server_components.is_empty()).then_some(CwndFromClients));
+        }
+        all
+    }
+
+    /// First and last second.
+    pub fn span_s(&self) -> Option<(i64, i64)> {
+        let segments = || self.iter().flat_map(|host| &host.files).flat_map(|file| &file.segments);
+        Some((segments().map(|(from, _)| *from).min()?, segments().map(|(_, to)| *to).max()?))
+    }
+
+    /// The interval of a component's files.
+    pub fn interval_of(&self, component: usize) -> Option<i64> {
+        let has = |host: &&HostFiles| {
+            host.component == component
+                || host.disks.values().any(|disk| disk.component == component)
+                || host.server_components.values().any(|known| *known == component)
+        };
+        self.iter().find(has).and_then(|host| host.files.first()).map(|file| i64::from(file.interval_s))
+    }
+
+    /// Takes an activity file; says what of it is damaged, and how many rows it has.
+    pub fn add_file(&mut self, path: &Path, problems: &mut Problems) -> Result<u64, Damage> {
+        let activity = Activity::open(path)?;
+        Ok(self.add(path, &activity, None, problems))
+    }
+
+    /// Takes any other recording of counters.
+    pub fn add_held(&mut self, path: &Path, held: Arc<dyn Counters>, problems: &mut Problems) -> u64 {
+        self.add(path, held.as_ref(), Some(held.clone()), problems)
+    }
+
+    fn add(
+        &mut self,
+        path: &Path,
+        counters: &dyn Counters,
+        held: Option<Arc<dyn Counters>>,
+        problems: &mut Problems,
+    ) -> u64 {
+        for message in counters.damaged() {
+            problems.add(path, None, &message, || message.clone());
+        }
+        let origin = counters.origin();
+        let named = name::parse(path).map(|(host, _)| host.to_string());
+        let host_name =
+            if origin.host.is_empty() { named.unwrap_or_else(|| "host".into()) } else { origin.host.clone() };
+        let host = self.by_name.entry(host_name.clone()).or_default();
+        host.name = host_name;
+        let mut rows = 0;
+        let mut segments = Vec::new();
+        for segment in 0..counters.segments() {
+            match host.learn(path, counters, segment, problems) {
+                Ok(count) => rows += count,
+                Err(damage) => {
+                    let what = format!(
+                        "part {} of {}: {damage}; the others are used",
+                        segment + 1,
+                        counters.segments()
+                    );
+                    problems.add(path, None, &what, || what.clone());
+                }
+            }
+            segments.push(counters.span_s(segment));
+        }
+        host.files.push(FileInfo { path: path.into(), held, interval_s: origin.interval_s, segments });
+        host.files.sort_by_key(|file| file.segments.first().copied());
+        rows
+    }
+
+    /// Makes the components known, when all files are read: only then is it clear who has which address.
+    pub fn settle(&mut self, recording: &mut Recording) {
+        let owners: BTreeMap<String, String> = self
+            .iter()
+            .flat_map(|host| host.addresses.iter().map(|address| (address.clone(), host.name.clone())))
+            .collect();
+        for host in self.by_name.values_mut() {
+            host.component = recording.component(&host.name);
+            recording.describe_host(host.component);
+            let alone = host.disks.len() == 1;
+            for (name, disk) in &mut host.disks {
+                disk.component = host.component;
+                if !alone {
+                    disk.component = recording.component(&format!("{}:{name}", host.name));
+                    recording.describe(disk.component, Some(&host.name), None);
+                }
+            }
+            for address in &host.servers {
+                let owner = owners.get(address).unwrap_or(address);
+                let component = recording.component(owner);
+                recording.describe_host(component);
+                host.server_components.insert(address.clone(), component);
+            }
+        }
+    }
+}
+
+impl HostFiles {
+    /// What a segment holds; how many rows of disks and interfaces.
+    fn learn(
+        &mut self,
+        path: &Path,
+        activity: &dyn Counters,
+        segment: usize,
+        problems: &mut Problems,
+    ) -> Result<u64, Damage> {
+        let mut rows = 0;
+        let disks = &mut self.disks;
+        activity.scan(segment, &DISK, &[], &mut |stretch| {
+            rows += stretch.times_s.len() as u64;
+            let first_s = stretch.times_s.iter().min().copied().unwrap_or(0);
+            let disk = disks.entry(stretch.name.into()).or_insert(Disk { component: 0, first_s });
+            disk.first_s = disk.first_s.min(first_s);
+        })?;
+        let mut each = |kind: &'static Kind, found: &mut dyn FnMut(&str)| {
+            activity.scan(segment, kind, &[], &mut |stretch| {
+                rows += stretch.times_s.len() as u64;
+                found(stretch.name);
+            })
+        };
+        each(&NET, &mut |_| self.has_net = true)?;
+        each(&PEER, &mut |name| match name.strip_prefix("server:") {
+            Some(address) => {
+                self.servers.insert(address.into());
+            }
+            None => self.has_clients = true,
+        })?;
+        each(&ADDRESS, &mut |name| {
+            self.addresses.insert(name.into());
+        })?;
+        each(&GAP, &mut |name| problems.add(path, None, name, || format!("gap: {name}")))?;
+        Ok(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests;

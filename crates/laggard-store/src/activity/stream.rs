@@ -1,0 +1,271 @@
+//! Activity files replayed: hour by hour, all hosts together, never more than an hour or two in memory.
+
+use super::work::{self, Latest, Plan, Sums};
+use super::{HostFiles, Hosts, summary};
+use crate::counters::Counters;
+use crate::recording::Series;
+use laggard_activity::kind::PEER;
+use laggard_activity::{ABSENT, Stretch};
+use laggard_core::model::Metric;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// Replayed at once. Sealed files have an hour in a row group.
+const CHUNK_S: i64 = 3600;
+
+/// What a chunk holds: component (of the recording), metric, and slots.
+pub type Chunk = Vec<(usize, Metric, Series)>;
+
+/// Work by slot, in order; a thing that is not recorded has no slots.
+#[derive(Debug, Default)]
+struct Lane {
+    latest: Latest,
+    slots: VecDeque<(i64, Sums)>,
+    /// Slots before this have been replayed.
+    done: i64,
+}
+
+impl Lane {
+    fn add(&mut self, slot: i64, sums: &Sums) {
+        if slot < self.done {
+            return;
+        }
+        match self.slots.back_mut() {
+            Some((last, known)) if *last == slot => work::add(known, sums),
+            Some((last, _)) if *last > slot => {
+                // A clock was set back.
+                let at = self.slots.partition_point(|(known, _)| *known < slot);
+                match self.slots.get_mut(at).filter(|(known, _)| *known == slot) {
+                    Some((_, known)) => work::add(known, sums),
+                    None => self.slots.insert(at, (slot, *sums)),
+                }
+            }
+            _ => self.slots.push_back((slot, *sums)),
+        }
+    }
+
+    /// Forgets a slot and all after it: what was recorded again counts.
+    fn forget_from(&mut self, slot: i64) {
+        while self.slots.back().is_some_and(|(last, _)| *last >= slot) {
+            self.slots.pop_back();
+        }
+    }
+
+    fn take_before(&mut self, slot: i64) -> Vec<(i64, Sums)> {
+        self.done = self.done.max(slot);
+        let count = self.slots.partition_point(|(known, _)| *known < slot);
+        self.slots.drain(..count).collect()
+    }
+}
+
+/// One host under replay.
+struct HostStream {
+    host: HostFiles,
+    /// Segments still to read: file, segment, first second.
+    left: VecDeque<(usize, usize, i64)>,
+    open: Option<(usize, Arc<dyn Counters>)>,
+    disks: BTreeMap<String, Lane>,
+    interfaces: BTreeMap<String, Lane>,
+    clients: Lane,
+}
+
+/// All hosts under replay.
+pub struct Stream {
+    hosts: Vec<HostStream>,
+    /// What clients see of each server.
+    incoming: BTreeMap<usize, Lane>,
+    grid_s: i64,
+    wanted: Vec<Metric>,
+    disks: Plan,
+    interfaces: Plan,
+}
+
+impl Stream {
+    /// Prepares a replay on a grid. Where the grid allows, summaries stand for the files.
+    pub fn new(hosts: &Hosts, grid_s: i64, wanted: &[Metric]) -> Stream {
+        let host = |host: &HostFiles| {
+            let mut host = host.clone();
+            if grid_s % summary::INTERVAL_S == 0 {
+                host.files.iter_mut().for_each(summary::instead);
+            }
+            let segments = host.files.iter().enumerate().flat_map(|(file, info)| {
+                info.segments.iter().enumerate().map(move |(segment, (from, _))| (file, segment, *from))
+            });
+            let left = segments.collect();
+            HostStream {
+                host,
+                left,
+                open: None,
+                disks: BTreeMap::new(),
+                interfaces: BTreeMap::new(),
+                clients: Lane::default(),
+            }
+        };
+        Stream {
+            hosts: hosts.iter().map(host).collect(),
+            incoming: BTreeMap::new(),
+            grid_s,
+            wanted: wanted.to_vec(),
+            disks: Plan::disks(wanted),
+            interfaces: Plan::interfaces(wanted),
+        }
+    }
+
+    /// The next hour that has something in it; `None` at the end.
+    pub fn next_chunk(&mut self) -> Option<Chunk> {
+        let from_s = self.next_s()?;
+        let to = (from_s + CHUNK_S).div_euclid(self.grid_s) + 1;
+        for host in &mut self.hosts {
+            while host.left.front().is_some_and(|(_, _, first_s)| first_s.div_euclid(self.grid_s) < to) {
+                host.read_next(self.grid_s, &self.disks, &self.interfaces, &self.wanted, &mut self.incoming);
+            }
+        }
+        let mut chunk = Chunk::new();
+        for host in &mut self.hosts {
+            host.take_before(to, &self.wanted, &mut chunk);
+        }
+        for (component, lane) in &mut self.incoming {
+            push(&mut chunk, *component, Metric::CwndFromClients, &lane.take_before(to), work::of_sockets);
+        }
+        Some(chunk)
+    }
+
+    /// The earliest second that is still to be replayed.
+    fn next_s(&self) -> Option<i64> {
+        let lanes = self.hosts.iter().flat_map(|host| {
+            host.disks.values().chain(host.interfaces.values()).chain(std::iter::once(&host.clients))
+        });
+        let held = lanes.chain(self.incoming.values()).filter_map(|lane| lane.slots.front());
+        let held = held.map(|(slot, _)| slot * self.grid_s).min();
+        let unread =
+            self.hosts.iter().filter_map(|host| host.left.front()).map(|(_, _, first_s)| *first_s).min();
+        held.into_iter().chain(unread).min()
+    }
+}
+
+impl HostStream {
+    fn read_next(
+        &mut self,
+        grid_s: i64,
+        disks: &Plan,
+        interfaces: &Plan,
+        wanted: &[Metric],
+        incoming: &mut BTreeMap<usize, Lane>,
+    ) {
+        let Some((file, segment, _)) = self.left.pop_front() else { return };
+        if self.open.as_ref().is_none_or(|(known, _)| *known != file) {
+            // What cannot be opened or read now was told when the files were listed.
+            self.open = self.host.files[file].open().ok().map(|counters| (file, counters));
+        }
+        let Some((_, activity)) = &self.open else { return };
+        let interval_s = i64::from(self.host.files[file].interval_s);
+        let clock = Grid { grid_s, interval_s, patience_ms: 3000 * grid_s.max(interval_s) };
+        if !disks.fields.is_empty() {
+            let lanes = &mut self.disks;
+            let _ = activity
+                .scan(segment, disks.kind, &disks.fields, &mut |stretch| clock.work(lanes, disks, stretch));
+        }
+        if !interfaces.fields.is_empty() {
+            let lanes = &mut self.interfaces;
+            let _ = activity.scan(segment, interfaces.kind, &interfaces.fields, &mut |stretch| {
+                clock.work(lanes, interfaces, stretch)
+            });
+        }
+        if wanted.iter().any(|metric| matches!(metric, Metric::CwndToClients | Metric::CwndFromClients)) {
+            let (clients, host) = (&mut self.clients, &self.host);
+            // Sockets, and the sum of their windows.
+            let _ = activity.scan(segment, &PEER, &[0, 1], &mut |stretch| {
+                let lane = match stretch.name.strip_prefix("server:") {
+                    None => &mut *clients,
+                    Some(address) => match host.server_components.get(address) {
+                        Some(component) => incoming.entry(*component).or_default(),
+                        None => return,
+                    },
+                };
+                clock.windows(lane, stretch);
+            });
+        }
+    }
+
+    fn take_before(&mut self, to: i64, wanted: &[Metric], chunk: &mut Chunk) {
+        let host = self.host.component;
+        let count = self.disks.len();
+        let mut together: BTreeMap<i64, Sums> = BTreeMap::new();
+        for (name, lane) in &mut self.disks {
+            let slots = lane.take_before(to);
+            let component = self.host.disks.get(name).map_or(host, |disk| disk.component);
+            for metric in wanted {
+                push(chunk, component, *metric, &slots, |sums| work::of_disk(sums, *metric, 1));
+            }
+            if count > 1 {
+                slots
+                    .iter()
+                    .for_each(|(slot, sums)| work::join(together.entry(*slot).or_insert([0.0; 8]), sums));
+            }
+        }
+        let together: Vec<(i64, Sums)> = together.into_iter().collect();
+        let mut traffic: BTreeMap<i64, Sums> = BTreeMap::new();
+        for lane in self.interfaces.values_mut() {
+            for (slot, sums) in lane.take_before(to) {
+                work::join(traffic.entry(slot).or_insert([0.0; 8]), &sums);
+            }
+        }
+        let traffic: Vec<(i64, Sums)> = traffic.into_iter().collect();
+        for metric in wanted {
+            push(chunk, host, *metric, &together, |sums| work::of_disk(sums, *metric, count));
+            push(chunk, host, *metric, &traffic, |sums| work::of_interfaces(sums, *metric));
+        }
+        push(chunk, host, Metric::CwndToClients, &self.clients.take_before(to), work::of_sockets);
+    }
+}
+
+fn push(
+    chunk: &mut Chunk,
+    component: usize,
+    metric: Metric,
+    slots: &[(i64, Sums)],
+    value: impl Fn(&Sums) -> Option<f64>,
+) {
+    let series: Series = slots.iter().filter_map(|(slot, sums)| Some((*slot, value(sums)?))).collect();
+    if !series.is_empty() {
+        chunk.push((component, metric, series));
+    }
+}
+
+/// How the samples of a file fall on the grid.
+struct Grid {
+    grid_s: i64,
+    interval_s: i64,
+    patience_ms: i64,
+}
+
+impl Grid {
+    fn work(&self, lanes: &mut BTreeMap<String, Lane>, plan: &Plan, stretch: &Stretch) {
+        if !lanes.contains_key(stretch.name) {
+            lanes.insert(stretch.name.to_string(), Lane::default());
+        }
+        let Some(lane) = lanes.get_mut(stretch.name) else { return };
+        for (sample, (time_s, late_ms)) in stretch.times_s.iter().zip(stretch.late_ms).enumerate() {
+            let slot = time_s.div_euclid(self.grid_s);
+            let time_ms = time_s * 1000 + late_ms;
+            // The last sample of a second counts, where a second is a slot.
+            if self.grid_s <= self.interval_s && lane.latest.time_ms().is_some_and(|known| time_ms <= known) {
+                lane.forget_from(slot);
+            }
+            let work =
+                lane.latest.advance(plan, time_ms, self.patience_ms, |field| stretch.fields[field][sample]);
+            if let Some(work) = work {
+                lane.add(slot, &work);
+            }
+        }
+    }
+
+    fn windows(&self, lane: &mut Lane, stretch: &Stretch) {
+        for (sample, time_s) in stretch.times_s.iter().enumerate() {
+            let (sockets, cwnd) = (stretch.fields[0][sample], stretch.fields[1][sample]);
+            if sockets != ABSENT && cwnd != ABSENT {
+                lane.add(time_s.div_euclid(self.grid_s), &work::windows(sockets, cwnd));
+            }
+        }
+    }
+}

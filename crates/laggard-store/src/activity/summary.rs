@@ -1,0 +1,136 @@
+//! Summaries: the same counters every 15 s, which is all that analysis of days needs. They are activity files themselves.
+//!
+//! A counter keeps its value at the end of a slot, so that no work is lost; sockets keep the sums over the slot. A summary says
+//! which state of its file it was made from; one that is missing or older is made again, where the store can be written.
+
+use super::FileInfo;
+use laggard_activity::kind::{Kind, PEER};
+use laggard_activity::seal;
+use laggard_activity::{
+    ABSENT, Activity, Damage, Origin, Snapshot, Stretch, Table, TailReader, TailWriter, name,
+};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Seconds of a slot.
+pub const INTERVAL_S: i64 = 15;
+
+/// The folder of a store that holds them.
+pub const FOLDER: &str = "summaries";
+
+/// Key of a summary: the state of the file it was made from.
+const MADE_FROM: &str = "laggard.summary_of";
+
+/// Puts a file's summary in its place, made first if need be. In a folder that is not a store, and where that fails, the file
+/// itself stays.
+pub fn instead(file: &mut FileInfo) {
+    if i64::from(file.interval_s) >= INTERVAL_S || file.held.is_some() {
+        return;
+    }
+    let Some(path) = place(&file.path) else { return };
+    if let Ok(known) = make(&file.path, &path) {
+        *file = known;
+    }
+}
+
+/// Where the summary of a store's file is.
+pub fn place(file: &Path) -> Option<PathBuf> {
+    let host = file.parent()?;
+    let store = host.parent().filter(|store| store.join(crate::store::MARKER).exists())?;
+    Some(store.join(FOLDER).join(name::beside(file, name::SEALED).file_name()?))
+}
+
+/// Makes a summary, unless it is there and as new as its file.
+pub fn make(file: &Path, summary: &Path) -> Result<FileInfo, Damage> {
+    let source = Activity::open(file)?;
+    let state = state(&source);
+    let info = |known: &Activity| FileInfo {
+        path: summary.into(),
+        held: None,
+        interval_s: INTERVAL_S as u32,
+        segments: (0..known.segments()).map(|segment| known.span_s(segment)).collect(),
+    };
+    if let Ok(known) = Activity::open(summary)
+        && known.key(MADE_FROM) == Some(state.as_str())
+    {
+        return Ok(info(&known));
+    }
+    fs::create_dir_all(summary.parent().unwrap_or(Path::new(".")))?;
+    // Beside its place, under a name of its own: two may be at it at once.
+    let scratch = summary.with_extension(format!("{}.making", std::process::id()));
+    let outcome = write(&source, &scratch, &state)
+        .and_then(|()| Ok(fs::rename(scratch.with_extension("made"), summary)?));
+    for ending in ["tail", "made", "partial"] {
+        let _ = fs::remove_file(scratch.with_extension(ending));
+    }
+    outcome?;
+    Ok(info(&Activity::open(summary)?))
+}
+
+/// What would make a summary of an earlier state stale.
+fn state(source: &Activity) -> String {
+    let spans: Vec<String> = (0..source.segments())
+        .map(|segment| source.span_s(segment))
+        .map(|(from, to)| format!("{from}-{to}"))
+        .collect();
+    spans.join(",")
+}
+
+fn write(source: &Activity, scratch: &Path, state: &str) -> Result<(), Damage> {
+    let origin = Origin { interval_s: INTERVAL_S as u32, ..source.origin().clone() };
+    let (tail, made) = (scratch.with_extension("tail"), scratch.with_extension("made"));
+    let mut sequence = 0;
+    for segment in 0..source.segments() {
+        let mut writer = TailWriter::create(&tail, origin.clone(), sequence)?;
+        let snapshots = last_of_slots(source, segment)?;
+        // One frame for a while: they are read as a whole.
+        snapshots.chunks(60).try_for_each(|some| writer.append(some))?;
+        sequence = writer.sequence;
+        seal::seal_with(&made, &TailReader::open(&tail)?, &[(MADE_FROM, state)])?;
+    }
+    Ok(())
+}
+
+/// The last sample of each slot in a segment, by moment.
+fn last_of_slots(source: &Activity, segment: usize) -> Result<Vec<Snapshot>, Damage> {
+    let mut moments: BTreeMap<(i64, i64), BTreeMap<usize, Table>> = BTreeMap::new();
+    for (order, kind) in source.origin().kinds.iter().enumerate() {
+        let fields: Vec<usize> = (0..kind.fields.len()).collect();
+        source.scan(segment, kind, &fields, &mut |stretch| {
+            for (from, to) in slots(stretch) {
+                let moment = (stretch.times_s[to - 1], stretch.late_ms[to - 1]);
+                let values: Vec<i64> =
+                    stretch.fields.iter().map(|field| of_slot(kind, &field[from..to])).collect();
+                let table =
+                    moments.entry(moment).or_default().entry(order).or_insert_with(|| Table::new(kind));
+                table.push(stretch.name, &values);
+            }
+        })?;
+    }
+    let snapshot = |((time_s, late_ms), tables): ((i64, i64), BTreeMap<usize, Table>)| Snapshot {
+        time_s,
+        late_ms: u32::try_from(late_ms).unwrap_or(0),
+        tables: tables.into_values().collect(),
+    };
+    Ok(moments.into_iter().map(snapshot).collect())
+}
+
+/// Ranges of samples that fall into one slot.
+fn slots(stretch: &Stretch) -> Vec<(usize, usize)> {
+    let slot = |time_s: &i64| time_s.div_euclid(INTERVAL_S);
+    let mut ranges = Vec::new();
+    let mut from = 0;
+    for run in stretch.times_s.chunk_by(|a, b| slot(a) == slot(b)) {
+        ranges.push((from, from + run.len()));
+        from += run.len();
+    }
+    ranges
+}
+
+fn of_slot(kind: &'static Kind, samples: &[i64]) -> i64 {
+    if std::ptr::eq(kind, &raw const PEER) {
+        return samples.iter().filter(|value| **value != ABSENT).sum();
+    }
+    samples.last().copied().unwrap_or(ABSENT)
+}

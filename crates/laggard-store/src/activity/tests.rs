@@ -1,0 +1,210 @@
+//! From activity files to samples on a grid: by work, in time order, the same with and without summaries.
+
+use super::*;
+use crate::align::Aligned;
+use crate::problem::Problems;
+use crate::read::read;
+use crate::store;
+use laggard_activity::kind::TCP;
+use laggard_activity::{Origin, Snapshot, Table, TailReader, TailWriter, seal};
+use laggard_core::model::Roster;
+use std::fs;
+
+const START_S: i64 = 1_304_899_200;
+
+/// What a disk has done by a second: its load has a rhythm, and one disk is slow.
+fn disk(host: usize, disk: usize, second: i64) -> Vec<(&'static str, i64)> {
+    let step = |second: i64| (second * (disk as i64 + 2) / 3, second * 5 + second / 7);
+    let (reads, writes) = step(second);
+    let latency = if (host, disk) == (1, 2) { 40 } else { 4 };
+    vec![
+        ("reads", reads),
+        ("writes", writes),
+        ("sectors_read", reads * 16),
+        ("sectors_written", writes * 64),
+        ("read_ms", reads * latency + second / 3),
+        ("write_ms", writes * latency % (1 << 32)),
+        ("io_ms", second * 300),
+        ("queue_extra_ms", second % 3),
+    ]
+}
+
+fn values(kind: &'static Kind, named: &[(&str, i64)]) -> Vec<i64> {
+    let value = |name: &str| {
+        named.iter().find(|(known, _)| *known == name).map_or(laggard_activity::ABSENT, |(_, value)| *value)
+    };
+    kind.fields.iter().map(|field| value(field.name)).collect()
+}
+
+fn snapshot(host: usize, second: i64) -> Snapshot {
+    let mut disks = Table::new(&DISK);
+    for index in 0..3 {
+        disks.push(format!("sd{index}"), &values(&DISK, &disk(host, index, second)));
+    }
+    let mut net = Table::new(&NET);
+    net.push(
+        "eth0",
+        &values(
+            &NET,
+            &[
+                ("rx_bytes", second * 1000),
+                ("tx_bytes", second * 500),
+                ("rx_packets", second),
+                ("tx_packets", second),
+            ],
+        ),
+    );
+    let mut peers = Table::new(&PEER);
+    // Host 0 serves host 1, which sees it by its address.
+    match host {
+        0 => peers.push("client:10.0.0.1", &[2, 40 + second % 2, 0, 0]),
+        1 => peers.push("server:10.0.0.0", &[1, 7, 0, 0]),
+        _ => {}
+    }
+    let mut addresses = Table::new(&ADDRESS);
+    addresses.push(format!("10.0.0.{host}"), &[1]);
+    let tables =
+        vec![disks, net, peers, addresses].into_iter().filter(|table| !table.names.is_empty()).collect();
+    Snapshot { time_s: START_S + second, late_ms: 0, tables }
+}
+
+/// Files of three hosts as the agents leave them: two row groups and a tail.
+fn record(folder: &Path, seconds: i64) {
+    for host in 0..3 {
+        let origin = Origin {
+            host: format!("fs{host}"),
+            interval_s: 1,
+            kinds: vec![&DISK, &NET, &TCP, &PEER, &ADDRESS, &GAP],
+        };
+        let stem = folder.join(name::stem(&origin.host, START_S) + ".tail");
+        let snapshots: Vec<Snapshot> = (0..seconds).map(|second| snapshot(host, second)).collect();
+        let mut tail = TailWriter::create(&stem, origin.clone(), 0).unwrap();
+        let third = snapshots.len() / 3 + host * 7;
+        for (index, part) in [&snapshots[..third], &snapshots[third..2 * third], &snapshots[2 * third..]]
+            .into_iter()
+            .enumerate()
+        {
+            part.chunks(5).for_each(|some| tail.append(some).unwrap());
+            if index < 2 {
+                seal::seal(&name::beside(&stem, name::SEALED), &TailReader::open(&stem).unwrap()).unwrap();
+                tail = TailWriter::create(&stem, origin.clone(), tail.sequence).unwrap();
+            }
+        }
+    }
+}
+
+fn aligned(path: &Path, interval_s: u32) -> (Roster, BTreeMap<(String, Metric), Vec<(i64, f64)>>) {
+    let mut problems = Problems::default();
+    let recording = read(&[path.to_path_buf()], None, &mut problems, &|_, _| {}).unwrap();
+    assert!(problems.list().is_empty(), "{:?}", problems.list());
+    let roster = Roster::new(recording.observed(), None);
+    let aligned = Aligned::new(&recording, &roster, interval_s, |_| true);
+    let mut found: BTreeMap<(String, Metric), Vec<(i64, f64)>> = BTreeMap::new();
+    let mut last = i64::MIN;
+    aligned.replay(|sample| {
+        assert!(sample.time_s >= last, "in time order");
+        last = sample.time_s;
+        let name = roster.components[sample.component].name.clone();
+        found.entry((name, sample.metric)).or_default().push((sample.time_s - START_S, sample.value));
+    });
+    (roster, found)
+}
+
+#[test]
+fn hosts_and_disks_become_components_with_the_right_metrics() {
+    let folder = tempfile::tempdir().unwrap();
+    record(folder.path(), 4000);
+    let (roster, found) = aligned(folder.path(), 1);
+    assert_eq!(roster.components.len(), 3 + 9);
+    let of = |name: &str, metric: Metric| &found[&(name.to_string(), metric)];
+    assert_eq!(of("fs0:sd1", Metric::Await).len(), 3999, "all seconds but the first");
+    for second in [1usize, 1399, 1400, 3999] {
+        let now = |name: &str| {
+            let value = |second: i64| disk(1, 2, second).iter().find(|(known, _)| *known == name).unwrap().1;
+            (value(second as i64) - value(second as i64 - 1)) as f64
+        };
+        let requests = now("reads") + now("writes");
+        let expected = (now("read_ms") + now("write_ms")) / requests;
+        assert_eq!(of("fs1:sd2", Metric::Await)[second - 1], (second as i64, expected));
+        assert_eq!(of("fs1:sd2", Metric::Tps)[second - 1].1, requests);
+    }
+    assert_eq!(of("fs2", Metric::Rxbyt)[0], (1, 1000.0));
+    assert_eq!(of("fs0", Metric::CwndToClients)[1], (1, 20.5));
+    assert_eq!(of("fs0", Metric::CwndFromClients)[0], (0, 7.0), "what its client sees, found by address");
+    assert!(!found.contains_key(&("10.0.0.0".to_string(), Metric::CwndFromClients)));
+    let sum: f64 = (0..3).map(|disk| of(&format!("fs0:sd{disk}"), Metric::WrSec)[99].1).sum();
+    assert_eq!(of("fs0", Metric::WrSec)[99].1, sum, "a host has the sum of its disks");
+}
+
+#[test]
+fn a_store_with_summaries_says_the_same_as_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let (raw, kept) = (folder.path().join("agent"), folder.path().join("store"));
+    fs::create_dir(&raw).unwrap();
+    record(&raw, 8000);
+    let recording = read(&[raw.clone()], None, &mut Problems::default(), &|_, _| {}).unwrap();
+    store::import(&recording, &kept).unwrap();
+    let summaries = kept.join(summary::FOLDER);
+    assert_eq!(fs::read_dir(&summaries).unwrap().count(), 3);
+    let compare = || {
+        let ((_, from_raw), (_, from_store)) = (aligned(&raw, 15), aligned(&kept, 15));
+        assert_eq!(from_raw.keys().collect::<Vec<_>>(), from_store.keys().collect::<Vec<_>>());
+        for (key, raw) in &from_raw {
+            // The first slot has a second less to tell from.
+            assert_eq!(
+                raw.len().abs_diff(from_store[key].len()),
+                usize::from(!matches!(key.1, Metric::CwndToClients | Metric::CwndFromClients)),
+                "{key:?}"
+            );
+            let ours: BTreeMap<i64, f64> = from_store[key].iter().copied().collect();
+            for (second, value) in raw.iter().filter(|(second, _)| *second > 0) {
+                let other = ours[second];
+                assert!(
+                    (other - value).abs() <= 1e-9 * value.abs(),
+                    "{key:?} at {second}: {value} and {other}"
+                );
+            }
+        }
+    };
+    compare();
+    // Missing ones are made again, and so are those of an earlier state of their file.
+    fs::remove_dir_all(&summaries).unwrap();
+    compare();
+    assert_eq!(fs::read_dir(&summaries).unwrap().count(), 3);
+    assert_eq!(aligned(&kept, 1).1.len(), aligned(&raw, 1).1.len(), "seconds are still there");
+}
+
+#[test]
+fn importing_again_changes_nothing_and_a_growing_file_is_taken_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (raw, kept) = (folder.path().join("agent"), folder.path().join("store"));
+    fs::create_dir(&raw).unwrap();
+    for seconds in [300, 600] {
+        record(&raw, seconds);
+        let recording = read(&[raw.clone()], None, &mut Problems::default(), &|_, _| {}).unwrap();
+        store::import(&recording, &kept).unwrap();
+        store::import(&recording, &kept).unwrap();
+        let (_, found) = aligned(&kept, 1);
+        assert_eq!(found[&("fs0:sd1".to_string(), Metric::Await)].len() as i64, seconds - 1);
+        fs::remove_dir_all(&raw).unwrap();
+        fs::create_dir(&raw).unwrap();
+    }
+}
+
+#[test]
+fn a_damaged_file_is_told_and_the_others_are_used() {
+    let folder = tempfile::tempdir().unwrap();
+    record(folder.path(), 900);
+    let path = folder.path().join("fs1-20110509T000000Z.parquet");
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 3;
+    bytes[middle..middle + 400].fill(0);
+    fs::write(&path, &bytes).unwrap();
+    let mut problems = Problems::default();
+    let recording = read(&[folder.path().to_path_buf()], None, &mut problems, &|_, _| {}).unwrap();
+    assert_eq!(recording.hosts().iter().count(), 3);
+    let roster = Roster::new(recording.observed(), None);
+    let mut count = 0;
+    Aligned::new(&recording, &roster, 1, |_| true).replay(|_| count += 1);
+    assert!(count > 0);
+}

@@ -1,0 +1,53 @@
+//! What every recording of raw counters can do, whoever made it: our agent, sysstat, Prometheus.
+
+use laggard_activity::kind::Kind;
+use laggard_activity::{Activity, Damage, Origin, Stretch};
+
+/// A recording of raw counters of one host. A segment is an hour or so: what is read at once.
+pub trait Counters: Send + Sync {
+    /// Whose it is, how often it was sampled, and what it may hold.
+    fn origin(&self) -> &Origin;
+    /// How many segments there are.
+    fn segments(&self) -> usize;
+    /// First and last second of a segment.
+    fn span_s(&self, segment: usize) -> (i64, i64);
+    /// Reads fields of all things of a kind in one segment, thing by thing.
+    fn scan(
+        &self,
+        segment: usize,
+        kind: &'static Kind,
+        fields: &[usize],
+        each: &mut dyn FnMut(&Stretch),
+    ) -> Result<(), Damage>;
+    /// What could not be read, in words.
+    fn damaged(&self) -> Vec<String>;
+}
+
+impl Counters for Activity {
+    fn origin(&self) -> &Origin {
+        self.origin()
+    }
+
+    fn segments(&self) -> usize {
+        self.segments()
+    }
+
+    fn span_s(&self, segment: usize) -> (i64, i64) {
+        self.span_s(segment)
+    }
+
+    fn scan(
+        &self,
+        segment: usize,
+        kind: &'static Kind,
+        fields: &[usize],
+        each: &mut dyn FnMut(&Stretch),
+    ) -> Result<(), Damage> {
+        self.scan(segment, kind, fields, each)
+    }
+
+    fn damaged(&self) -> Vec<String> {
+        let said = self.damaged.iter();
+        said.map(|damaged| format!("{}: {}", damaged.path.display(), damaged.message)).collect()
+    }
+}
