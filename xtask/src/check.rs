@@ -15,7 +15,7 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
     ("laggard-core", &[]),
     ("laggard-store", &["laggard-activity", "laggard-core"]),
     ("laggard-sim", &["laggard-core"]),
-    ("laggard", &["laggard-core", "laggard-store", "laggard-sim"]),
+    ("laggard", &["laggard-activity", "laggard-core", "laggard-store", "laggard-sim"]),
     ("laggard-lab", &["laggard-core", "laggard-store", "laggard-sim"]),
     ("xtask", &[]),
 ];

@@ -1,7 +1,8 @@
 //! What Laggard reads and keeps.
 //!
 //! [`read()`] recognises an input by its content and yields a [`Recording`]; [`align`] brings it onto a regular grid and
-//! replays it in time order; [`store`] keeps recordings in a directory; [`csv`] is the only file format so far.
+//! replays it in time order; [`store`] keeps recordings in a directory. Raw counters ([`counters`]: activity files, [`sysstat`],
+//! [`prometheus`]) stay in their files and are streamed ([`activity`]); rates ([`mod@csv`], [`sadf`], [`sar`]) are held in memory.
 //! Nothing here aborts on a bad row: what cannot be used is a [`Problem`] with file and line, and the rest is used.
 
 pub mod activity;
@@ -10,6 +11,7 @@ pub mod convert;
 pub mod counters;
 pub mod csv;
 pub mod problem;
+pub mod prometheus;
 pub mod rates;
 pub mod read;
 pub mod recording;
@@ -20,5 +22,5 @@ pub mod sysstat;
 pub mod time;
 
 pub use problem::{Problem, Problems};
-pub use read::{ReadError, read};
+pub use read::{ReadError, read, read_with};
 pub use recording::Recording;

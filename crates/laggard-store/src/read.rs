@@ -52,6 +52,20 @@ pub fn read(
     problems: &mut Problems,
     progress: Progress,
 ) -> Result<Recording, ReadError> {
+    read_with(paths, Vec::new(), mapping, problems, progress)
+}
+
+/// Reads all inputs, and those in temporary folders, which the recording keeps as long as it needs them.
+pub fn read_with(
+    paths: &[PathBuf],
+    temporary: Vec<tempfile::TempDir>,
+    mapping: Option<&Mapping>,
+    problems: &mut Problems,
+    progress: Progress,
+) -> Result<Recording, ReadError> {
+    let fetched = temporary.iter().map(|folder| folder.path().to_path_buf());
+    let paths: Vec<PathBuf> = paths.iter().cloned().chain(fetched).collect();
+    let paths = paths.as_slice();
     let mut files = Vec::new();
     for path in paths {
         // As other tools do: a dash is what comes through the pipe.
@@ -80,7 +94,7 @@ pub fn read(
         reading.recording.next_file();
         done += size(path);
     }
-    let Reading { mut recording, hosts, problems, .. } = reading;
+    let Reading { mut recording, mut hosts, problems, .. } = reading;
     if let Some(error) = refused.filter(|_| recording.samples == 0) {
         return Err(error);
     }
@@ -91,6 +105,7 @@ pub fn read(
         });
     }
     recording.settle();
+    temporary.into_iter().for_each(|folder| hosts.keep(folder));
     recording.set_hosts(hosts);
     Ok(recording)
 }

@@ -80,9 +80,16 @@ pub struct HostFiles {
 #[derive(Clone, Default)]
 pub struct Hosts {
     by_name: BTreeMap<String, HostFiles>,
+    /// Folders that are deleted when nobody needs their files any more.
+    temporary: Vec<Arc<tempfile::TempDir>>,
 }
 
 impl Hosts {
+    /// Keeps a folder as long as its files may be read.
+    pub fn keep(&mut self, folder: tempfile::TempDir) {
+        self.temporary.push(Arc::new(folder));
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()

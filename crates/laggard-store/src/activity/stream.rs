@@ -167,8 +167,11 @@ impl HostStream {
         }
         if !interfaces.fields.is_empty() {
             let lanes = &mut self.interfaces;
+            // The loopback is nobody's traffic; others than our agent record it.
             let _ = activity.scan(segment, interfaces.kind, &interfaces.fields, &mut |stretch| {
-                clock.work(lanes, interfaces, stretch)
+                if stretch.name != "lo" {
+                    clock.work(lanes, interfaces, stretch);
+                }
             });
         }
         if wanted.iter().any(|metric| matches!(metric, Metric::CwndToClients | Metric::CwndFromClients)) {

@@ -7,15 +7,20 @@ use laggard_core::compare::Method;
 use laggard_core::compare::window::median;
 use laggard_core::model::{Metric, Roster, Topology};
 use laggard_store::csv::Mapping;
-use laggard_store::{Problems, Recording, align, read};
-use std::path::PathBuf;
+use laggard_store::prometheus::{self, Request};
+use laggard_store::{Problems, Recording, align, read_with, time};
+use std::path::{Path, PathBuf};
 
 /// Where the data is.
 #[derive(Args, Debug)]
 pub struct Input {
-    /// Recordings: long CSV (timestamp,component,metric,value), CSV with a column per metric, or a store
+    /// Recordings, recognised by content: stores, activity files, sysstat's sa files, `sadf -j`, `sar -d` and `iostat -xt` text,
+    /// CSV; all but stores also as .gz, .xz, .zst; or the address of a Prometheus, http://HOST:9090
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub prometheus: Prometheus,
 
     /// Which CSV column is what: time=ts,component=disk_id,await=latency (units: await=latency:us)
     #[arg(long, value_name = "WHAT=COLUMN,...", value_parser = Mapping::parse)]
@@ -28,6 +33,67 @@ pub struct Input {
     /// The grid, in seconds [default: the method's, or the data's where coarser]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub interval: Option<u32>,
+}
+
+/// What to ask of a Prometheus, VictoriaMetrics or Thanos.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "With the address of a Prometheus")]
+pub struct Prometheus {
+    /// From when, ISO 8601 [default: a day before --to]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    from: Option<i64>,
+
+    /// Until when [default: now]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    to: Option<i64>,
+
+    /// Seconds between samples, by query_range, which fills holes [default: the samples as scraped]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    step: Option<u32>,
+
+    /// Label matchers: 'job="node",instance=~"oss.*"'
+    #[arg(long, value_name = "MATCHERS", default_value = "")]
+    select: String,
+
+    /// A file with a bearer token
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    /// Certificates of the authority that signed the server's, in PEM
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+}
+
+fn moment(text: &str) -> Result<i64, String> {
+    time::parse(text)
+        .ok_or_else(|| "not a time; ISO 8601 such as 2026-11-16T03:00:00Z, or seconds since 1970".into())
+}
+
+/// Whether an input is an address.
+fn is_address(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| text.starts_with("http://") || text.starts_with("https://"))
+}
+
+impl Prometheus {
+    fn request(&self, url: &Path) -> Result<Request, Failure> {
+        let read = |path: &PathBuf| std::fs::read(path).map_err(|error| Failure::io(path, &error));
+        let now_s = jiff::Timestamp::now().as_second();
+        let to_s = self.to.unwrap_or(now_s);
+        let from_s = self.from.unwrap_or(to_s - 86_400);
+        if from_s > to_s {
+            return Err(Failure::Said("--from is later than --to".into()));
+        }
+        let token = self.token_file.as_ref().map(read).transpose()?;
+        Ok(Request {
+            url: url.to_string_lossy().into_owned(),
+            from_s,
+            to_s,
+            step_s: self.step,
+            selector: self.select.clone(),
+            token: token.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_string()),
+            authority: self.ca_file.as_ref().map(read).transpose()?,
+        })
+    }
 }
 
 /// Kinds of bad rows that are told; beyond that they are counted.
@@ -75,7 +141,10 @@ impl Input {
             bar.set_length(total);
             bar.set_position(done);
         };
-        let recording = read(&self.paths, self.csv.as_ref(), &mut problems, &progress);
+        let (addresses, paths): (Vec<PathBuf>, Vec<PathBuf>) =
+            self.paths.iter().cloned().partition(|path| is_address(path));
+        let fetched = addresses.iter().map(|address| self.fetch(address)).collect::<Result<Vec<_>, _>>()?;
+        let recording = read_with(&paths, fetched, self.csv.as_ref(), &mut problems, &progress);
         bar.finish_and_clear();
         for problem in problems.list().iter().take(MOST_PROBLEMS) {
             eprintln!("laggard: {problem}");
@@ -88,6 +157,22 @@ impl Input {
             return Err(Failure::Said("no samples: nothing to compare".into()));
         }
         Ok(recording)
+    }
+
+    /// What a Prometheus has, as activity files in a folder of their own.
+    fn fetch(&self, address: &Path) -> Result<tempfile::TempDir, Failure> {
+        let request = self.prometheus.request(address)?;
+        let folder =
+            tempfile::tempdir().map_err(|error| Failure::Said(format!("a temporary folder: {error}")))?;
+        let bar = bar("fetching");
+        let progress = |done: u64, total: u64| {
+            bar.set_length(total);
+            bar.set_position(done);
+        };
+        let outcome = prometheus::fetch(&request, folder.path(), &progress);
+        bar.finish_and_clear();
+        outcome.map_err(Failure::Said)?;
+        Ok(folder)
     }
 
     fn topology(&self) -> Result<Option<Topology>, Failure> {

@@ -94,7 +94,7 @@ fn what_cannot_be_read_at_all_is_named() {
         ("empty.csv", "empty.csv: the file is empty"),
         ("header.csv", "no sample"),
         ("columns.csv", "columns.csv: line 1: no column for the time"),
-        ("data.gz", "gzip"),
+        ("data.gz", "data.gz: cannot be unpacked"),
         ("folder", "not a store"),
         ("absent.csv", "absent.csv: No such file"),
     ] {
