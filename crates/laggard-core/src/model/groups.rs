@@ -201,7 +201,18 @@ impl<'a> Places<'a> {
         // A short form names a place; only what has none is known by its group alone.
         let by_short_form = || self.short_forms.get(name).copied().flatten();
         let by_group = || topology.given_groups.contains_key(name).then_some(name);
-        if known { Some(name) } else { by_short_form().or_else(by_group) }
+        if known { Some(name) } else { by_short_form().or_else(|| self.by_device(name)).or_else(by_group) }
+    }
+
+    /// `SERVER:DEVICE`, as hosts record their disks: the attachment of the LUN that has this device, or this name.
+    fn by_device(&self, name: &str) -> Option<&'a str> {
+        let (server, device) = name.split_once(':')?;
+        let listed = self.topology.devices.get(device).map(String::as_str);
+        let lun = listed.unwrap_or(device);
+        let full = format!("{lun}.{server}");
+        let attachment = self.topology.attachments.get_key_value(&full).map(|(name, _)| name.as_str());
+        attachment
+            .or_else(|| self.short_forms.get(&short(&full)).copied().flatten().filter(|_| listed.is_none()))
     }
 
     fn derive(&self, name: &str, item: &Observed) -> Option<Place> {

@@ -67,6 +67,8 @@ pub struct Topology {
     pub luns: BTreeMap<String, Lun>,
     /// Attachments by `controller.lun.server`.
     pub attachments: BTreeMap<String, Attachment>,
+    /// LUNs by the name of their block device, where it has another.
+    pub devices: BTreeMap<String, String>,
     /// Peer groups given by hand: component name to group name.
     pub given_groups: BTreeMap<String, String>,
 }
@@ -132,6 +134,7 @@ struct LunEntry {
     servers: Option<Spanned<String>>,
     #[serde(default)]
     rotate: bool,
+    devices: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -236,6 +239,11 @@ impl Builder<'_> {
             let known = &self.topology.servers;
             self.known("server", range, server, known.contains_key(server), known.keys())?;
         }
+        let mut devices = match &entry.devices {
+            None => Vec::new(),
+            Some(range) => self.devices(range, controllers.len() * self.expand(&entry.names)?.len())?,
+        }
+        .into_iter();
         for controller in controllers {
             for (index, name) in self.expand(&entry.names)?.into_iter().enumerate() {
                 let full =
@@ -248,6 +256,7 @@ impl Builder<'_> {
                 if self.topology.luns.insert(full.clone(), lun).is_some() {
                     return Err(self.error(&entry.names, format!("LUN `{full}` is defined twice")));
                 }
+                self.topology.devices.extend(devices.next().map(|device| (device, full.clone())));
                 for priority in 0..servers.len() {
                     let turn = if entry.rotate { index } else { 0 };
                     let server = &servers[(priority + turn) % servers.len()];
@@ -261,6 +270,19 @@ impl Builder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Block devices, one for each LUN.
+    fn devices(&self, range: &Spanned<String>, luns: usize) -> Result<Vec<String>, TopologyError> {
+        let devices = self.expand(range)?;
+        if devices.len() != luns {
+            return Err(self
+                .error(range, format!("{} devices for {luns} LUNs: one for each, in order", devices.len())));
+        }
+        match devices.iter().find(|device| self.topology.devices.contains_key(*device)) {
+            Some(twice) => Err(self.error(range, format!("device `{twice}` is another LUN's already"))),
+            None => Ok(devices),
+        }
     }
 
     fn drawers(&mut self, entry: &DrawerEntry) -> Result<(), TopologyError> {

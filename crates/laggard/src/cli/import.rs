@@ -21,9 +21,9 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let recording = args.input.recording()?;
     let files = laggard_store::store::import(&recording, &args.into)?;
     let components = words::counted(recording.observed().len(), "component");
-    let days = words::counted(files.len(), "day");
+    let files = words::counted(files.len(), "file");
     deliver(
-        &format!("{} samples of {components}, {days}, into {}\n", recording.samples, args.into.display()),
+        &format!("{} samples of {components}, {files}, into {}\n", recording.samples, args.into.display()),
         None,
     )?;
     Ok(Outcome::Quiet)

@@ -112,7 +112,7 @@ fn a_store_is_as_good_as_its_files() {
     bench.write("slow.csv", &twelve_disks(5, 2, Some((3, 3.0))));
     let ran = bench.laggard(&["import", "slow.csv", "--into", "store"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.contains("12 components, 2 days"), "{}", ran.out);
+    assert!(ran.out.contains("12 components, 2 files"), "{}", ran.out);
     let of = |input: &str| bench.laggard(&["diagnose", input, "--format", "json"]).out;
     assert_eq!(of("store"), of("slow.csv"));
 }

@@ -78,3 +78,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn disks_of_hosts_are_attachments_by_their_device() {
+    let text = |devices: &str| {
+        format!(
+            "[[servers]]\nnames = \"fs[1-2]\"\n[[controllers]]\nnames = \"ddn6\"\n[[luns]]\nnames = \"[00-01]\"\ncontroller = \"ddn6\"\nservers = \"fs[1-2]\"\ndevices = \"{devices}\"\n"
+        )
+    };
+    let topology = Topology::parse(&text("wwn-0x[10-11]")).unwrap();
+    let observed = ["fs1:wwn-0x11", "fs2:ddn6.00", "fs2:sda"]
+        .map(|name| crate::model::groups::Observed { name: name.into(), ..Default::default() });
+    let roster = crate::model::Roster::new(&observed, Some(&topology));
+    let attached: Vec<_> = roster.components.iter().map(|component| component.attachment.clone()).collect();
+    assert_eq!(attached, [Some(("ddn6.01".into(), 1)), Some(("ddn6.00".into(), 2)), None]);
+    let wrong = Topology::parse(&text("wwn-0x[10-12]")).unwrap_err().to_string();
+    assert!(wrong.contains("3 devices for 2 LUNs"), "{wrong}");
+}
