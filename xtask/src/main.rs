@@ -1,5 +1,6 @@
 //! `cargo xtask check` and `cargo xtask test`: everything that a change must pass, in the order that fails fastest.
 
+mod bench;
 mod check;
 mod packages;
 
@@ -13,7 +14,8 @@ fn main() -> ExitCode {
     let outcome = match task.as_str() {
         "check" => check::all(),
         "test" => test(),
-        _ => Err("the tasks are `check` (format, clippy, docs, file length, dependencies) and `test` (those, and all tests)".into()),
+        "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
+        _ => Err("the tasks are `check` (format, clippy, docs, file length, dependencies) `test` (those, and all tests) and `bench`".into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -36,6 +38,11 @@ fn test() -> Outcome {
     outcome?;
     // Verdicts on simulated clusters with known faults; fails where a bound is broken.
     cargo(&["run", "--release", "-p", "laggard-lab", "--", "score", "--quick"])
+}
+
+/// The repository's root.
+fn root() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| ".".into(), std::path::Path::to_path_buf)
 }
 
 /// Runs cargo with the given arguments.

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// A package and a file that shows it is there.
-const NEEDED: [(&str, &str); 2] = [
+const NEEDED: [(&str, &str); 4] = [
+    ("sysstat", "/usr/lib/sysstat/sadc"),
+    ("xz-utils", "/usr/bin/xz"),
     ("chromium", "/usr/bin/chromium"),
     ("fonts-dejavu-core", "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"),
 ];
