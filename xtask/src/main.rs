@@ -42,7 +42,9 @@ fn test() -> Outcome {
 
 /// The repository's root.
 fn root() -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| ".".into(), std::path::Path::to_path_buf)
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .map_or_else(|| ".".into(), std::path::Path::to_path_buf)
 }
 
 /// Runs cargo with the given arguments.

@@ -13,7 +13,7 @@ pub mod tail;
 pub mod varint;
 
 pub use parquet::read::Damage;
-pub use read::{Activity, Follower, Stretch};
+pub use read::{Activity, Follower, Stretch, Thing};
 pub use snapshot::{ABSENT, Snapshot, Table};
 pub use tail::{Origin, TailReader, TailWriter};
 

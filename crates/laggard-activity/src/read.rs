@@ -23,6 +23,19 @@ pub struct Stretch<'a> {
     pub fields: Vec<&'a [i64]>,
 }
 
+/// Something that a segment holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thing {
+    /// What it is.
+    pub kind: &'static Kind,
+    /// Its name.
+    pub name: String,
+    /// When it was first seen.
+    pub first_s: i64,
+    /// How often.
+    pub samples: usize,
+}
+
 /// Where a part of a file is damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damaged {
@@ -105,6 +118,15 @@ impl Activity {
         (times().min().copied().unwrap_or(0), times().max().copied().unwrap_or(0))
     }
 
+    /// Lists what a segment holds, without reading any field.
+    pub fn inventory(&self, segment: usize) -> Result<Vec<Thing>, Damage> {
+        match (&self.sealed, &self.tail) {
+            (Some(sealed), _) if segment < self.groups() => inventory_of_group(sealed, segment),
+            (_, Some(tail)) => inventory_of_tail(tail),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// Reads fields of all things of a kind in one segment.
     pub fn scan(
         &self,
@@ -147,6 +169,43 @@ fn origin(sealed: &Reader) -> Origin {
         interval_s: keys.get(key::INTERVAL).and_then(|text| text.parse().ok()).unwrap_or(1),
         kinds: crate::kind::KINDS.iter().copied().filter(has).collect(),
     }
+}
+
+fn inventory_of_group(sealed: &Reader, group: usize) -> Result<Vec<Thing>, Damage> {
+    let column = |name: &str| sealed.column_index(name).ok_or(Damage::Content("a column is missing"));
+    let (kinds, kind_runs) = sealed.text_runs(group, column("kind")?)?;
+    let (names, name_runs) = sealed.text_runs(group, column("name")?)?;
+    let Column::Integers(times_ms) = sealed.column(group, column("time")?)? else {
+        return Err(Damage::Content("a column of another type"));
+    };
+    let mut things = Vec::new();
+    let mut kind_runs = kind_runs.into_iter();
+    let (mut kind, mut kind_ends) = (None, 0);
+    let mut row = 0;
+    for (name, samples) in name_runs {
+        while row >= kind_ends {
+            let Some((index, count)) = kind_runs.next() else { return Ok(things) };
+            (kind, kind_ends) = (Kind::parse(&kinds[index as usize]), kind_ends + count);
+        }
+        if let Some(kind) = kind {
+            let first_s = times_ms.get(row).map_or(0, |time| time.div_euclid(1000));
+            things.push(Thing { kind, name: names[name as usize].clone(), first_s, samples });
+        }
+        row += samples;
+    }
+    Ok(things)
+}
+
+fn inventory_of_tail(tail: &TailReader) -> Result<Vec<Thing>, Damage> {
+    let mut things = Vec::new();
+    for kind in &tail.origin.kinds {
+        scan_tail(tail, kind, &[], &mut |stretch| {
+            let first_s = stretch.times_s.first().copied().unwrap_or(0);
+            let (name, samples) = (stretch.name.to_string(), stretch.times_s.len());
+            things.push(Thing { kind, name, first_s, samples });
+        })?;
+    }
+    Ok(things)
 }
 
 fn scan_group(

@@ -5,7 +5,7 @@
 //! the slots they cover. Otherwise the last sample of a slot wins, and a slot without one is missing.
 
 use crate::activity::Hosts;
-use crate::activity::stream::Stream;
+use crate::activity::stream::{Chunk, Stream};
 use crate::recording::{Recording, Series};
 use laggard_core::diagnose::Sample;
 use laggard_core::model::metric::Averaging;
@@ -89,6 +89,9 @@ fn average(series: &Series, grid_s: i64, requests: Option<&Series>) -> Series {
     }
     slots
 }
+
+/// A part of a series: roster index, metric, slots.
+type Slice<'a> = (usize, Metric, &'a [(i64, f64)]);
 
 /// A recording on a grid: what is in memory, series by series, and what is still in files, to be replayed from there.
 pub struct Aligned {
@@ -239,14 +242,14 @@ impl Aligned {
     }
 
     /// What the files hold, an hour at a time, by roster index.
-    fn chunks(&self, each: &mut dyn FnMut(&[(usize, Metric, Series)])) {
+    fn chunks(&self, each: &mut dyn FnMut(&Chunk)) {
         let Some(streamed) = &self.streamed else { return };
         let mut stream = Stream::new(&streamed.hosts, self.interval_s, &streamed.metrics);
         while let Some(chunk) = stream.next_chunk() {
             let placed = chunk.into_iter().filter_map(|(component, metric, slots)| {
                 Some((streamed.places.get(component).copied().flatten()?, metric, slots))
             });
-            let mut placed: Vec<(usize, Metric, Series)> = placed.collect();
+            let mut placed: Chunk = placed.collect();
             placed.sort_by_key(|(component, metric, _)| (*component, *metric));
             if !placed.is_empty() {
                 each(&placed);
@@ -254,7 +257,7 @@ impl Aligned {
         }
     }
 
-    fn in_order(&self, series: &[(usize, Metric, &[(i64, f64)])], each: &mut impl FnMut(Sample)) {
+    fn in_order(&self, series: &[Slice], each: &mut impl FnMut(Sample)) {
         let mut next = vec![0; series.len()];
         let starts = series.iter().filter_map(|(_, _, slots)| slots.first()).map(|(slot, _)| *slot);
         let Some(mut slot) = starts.min() else { return };

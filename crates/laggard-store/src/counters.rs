@@ -1,7 +1,7 @@
 //! What every recording of raw counters can do, whoever made it: our agent, sysstat, Prometheus.
 
 use laggard_activity::kind::Kind;
-use laggard_activity::{Activity, Damage, Origin, Stretch};
+use laggard_activity::{Activity, Damage, Origin, Stretch, Thing};
 
 /// A recording of raw counters of one host. A segment is an hour or so: what is read at once.
 pub trait Counters: Send + Sync {
@@ -19,6 +19,18 @@ pub trait Counters: Send + Sync {
         fields: &[usize],
         each: &mut dyn FnMut(&Stretch),
     ) -> Result<(), Damage>;
+    /// Lists what a segment holds.
+    fn inventory(&self, segment: usize) -> Result<Vec<Thing>, Damage> {
+        let mut things = Vec::new();
+        for kind in &self.origin().kinds {
+            self.scan(segment, kind, &[], &mut |stretch| {
+                let first_s = stretch.times_s.first().copied().unwrap_or(0);
+                let (name, samples) = (stretch.name.to_string(), stretch.times_s.len());
+                things.push(Thing { kind, name, first_s, samples });
+            })?;
+        }
+        Ok(things)
+    }
     /// What could not be read, in words.
     fn damaged(&self) -> Vec<String>;
 }
@@ -44,6 +56,10 @@ impl Counters for Activity {
         each: &mut dyn FnMut(&Stretch),
     ) -> Result<(), Damage> {
         self.scan(segment, kind, fields, each)
+    }
+
+    fn inventory(&self, segment: usize) -> Result<Vec<Thing>, Damage> {
+        self.inventory(segment)
     }
 
     fn damaged(&self) -> Vec<String> {

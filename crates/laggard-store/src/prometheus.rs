@@ -128,7 +128,7 @@ pub fn fetch(request: &Request, folder: &Path, progress: &dyn Fn(u64, u64)) -> R
                 );
             }
             Err(Refusal::TooMuch(_)) if chunk_s > SMALLEST_CHUNK_S => {
-                chunk_s = (chunk_s / 2).max(SMALLEST_CHUNK_S)
+                chunk_s = (chunk_s / 2).max(SMALLEST_CHUNK_S);
             }
             Err(Refusal::TooMuch(message) | Refusal::Other(message)) => {
                 return Err(format!("{}: {message}", request.url));

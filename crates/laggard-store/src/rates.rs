@@ -53,10 +53,13 @@ pub fn of_disk(columns: &[(&str, f64)]) -> Vec<(Metric, f64)> {
     metrics.into_iter().collect()
 }
 
+/// What one line says of one disk at one moment.
+type Line = (i64, Vec<(Metric, f64)>);
+
 /// Lines of one file, until it is known which devices are partitions of others.
 #[derive(Default)]
 pub struct Lines {
-    disks: BTreeMap<String, Vec<(i64, Vec<(Metric, f64)>)>>,
+    disks: BTreeMap<String, Vec<Line>>,
     /// Traffic of all interfaces together.
     traffic: BTreeMap<i64, BTreeMap<Metric, f64>>,
 }

@@ -1,6 +1,7 @@
 //! Recognises an input by its content and reads it.
 
 use crate::activity::Hosts;
+use crate::counters::Counters;
 use crate::csv::{self, Mapping};
 use crate::problem::Problems;
 use crate::recording::Recording;
@@ -201,12 +202,12 @@ impl Reading<'_> {
                 recording.samples += rows;
             }
             Format::Sysstat => {
-                let held = Arc::new(sysstat::Sysstat::open(file).map_err(wrong)?);
-                recording.samples += self.hosts.add_held(path, held, problems);
+                let held: Arc<dyn Counters> = Arc::new(sysstat::Sysstat::open(file).map_err(wrong)?);
+                recording.samples += self.hosts.add_held(path, &held, problems);
             }
             Format::SadfJson => sadf::read(BufReader::new(file), path, recording, problems).map_err(wrong)?,
             Format::SysstatText => {
-                sar::read(BufReader::new(file), path, recording, problems).map_err(wrong)?
+                sar::read(BufReader::new(file), path, recording, problems).map_err(wrong)?;
             }
             Format::Csv => {
                 let mut input = BufReader::with_capacity(1 << 18, file);

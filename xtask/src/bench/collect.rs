@@ -54,7 +54,8 @@ pub fn run(seconds: u64) -> Outcome {
     let loops = Loops::make(&folder)?;
     let _sockets = sockets().map_err(|error| format!("sockets: {error}"))?;
     let (all, same) = (folder.join("all"), folder.join("same"));
-    let names: Vec<String> = loops.devices.iter().filter_map(|path| Some(format!("{:?}", path.file_name()?.to_str()?))).collect();
+    let names: Vec<String> =
+        loops.devices.iter().filter_map(|path| Some(format!("{:?}", path.file_name()?.to_str()?))).collect();
     let port = "ports = [\"1-65535\"]";
     for (files, peers) in [(&all, true), (&same, false)] {
         let _ = fs::remove_dir_all(files);
@@ -69,7 +70,10 @@ pub fn run(seconds: u64) -> Outcome {
     let stop = Arc::new(AtomicBool::new(false));
     let load = load(&loops.devices, &stop);
     let agent = |config: &Path| {
-        let spawned = Command::new(binary("laggard-agent")).args(["run", "--config"]).arg(config.with_extension("toml")).spawn();
+        let spawned = Command::new(binary("laggard-agent"))
+            .args(["run", "--config"])
+            .arg(config.with_extension("toml"))
+            .spawn();
         spawned.map_err(|error| format!("laggard-agent: {error}"))
     };
     let mut same_agent = agent(&same)?;
@@ -84,14 +88,29 @@ pub fn run(seconds: u64) -> Outcome {
     }
     stop.store(true, Ordering::Relaxed);
     load.into_iter().for_each(|thread| drop(thread.join()));
-    let sealed = |files: &Path| fs::read_dir(files).into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum::<u64>();
+    let sealed = |files: &Path| {
+        fs::read_dir(files).into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum::<u64>()
+    };
     let packed = size_under_xz(&sa)?;
     let bytes = [sealed(&same), sealed(&all), packed];
     let days = 86_400.0 / seconds as f64;
-    println!("{DEVICES} loop devices under load, {} sockets, {seconds} s at 1 s; scaled to a day", 2 * CONNECTIONS);
+    println!(
+        "{DEVICES} loop devices under load, {} sockets, {seconds} s at 1 s; scaled to a day",
+        2 * CONNECTIONS
+    );
     println!("{:<34}{:>12}{:>12}{:>14}", "", "CPU-s/day", "peak MiB", "MB/day");
-    for ((name, usage), bytes) in ["agent, what sadc records", "agent, with sockets by host", "sadc -S DISK, file under xz -1"].iter().zip(usage).zip(bytes) {
-        println!("{name:<34}{:>12.1}{:>12.1}{:>14.2}", usage.cpu.as_secs_f64() * days, usage.peak_kib as f64 / 1024.0, bytes as f64 * days / 1e6);
+    for ((name, usage), bytes) in
+        ["agent, what sadc records", "agent, with sockets by host", "sadc -S DISK, file under xz -1"]
+            .iter()
+            .zip(usage)
+            .zip(bytes)
+    {
+        println!(
+            "{name:<34}{:>12.1}{:>12.1}{:>14.2}",
+            usage.cpu.as_secs_f64() * days,
+            usage.peak_kib as f64 / 1024.0,
+            bytes as f64 * days / 1e6
+        );
     }
     println!("{:<34}{:>38.2}", "sadc's file as it is", size(&sa) as f64 * days / 1e6);
     println!(
@@ -127,7 +146,9 @@ fn load(devices: &[PathBuf], stop: &Arc<AtomicBool>) -> Vec<thread::JoinHandle<(
         .map(|(half, devices)| {
             let (devices, stop) = (devices.to_vec(), stop.clone());
             thread::spawn(move || {
-                let opened = devices.iter().filter_map(|path| OpenOptions::new().read(true).write(true).open(path).ok());
+                let opened = devices
+                    .iter()
+                    .filter_map(|path| OpenOptions::new().read(true).write(true).open(path).ok());
                 let mut files: Vec<File> = opened.collect();
                 let mut seed = 88_172_645_463_325_252u64 + half as u64;
                 let block = vec![7; 64 << 10];
@@ -138,7 +159,10 @@ fn load(devices: &[PathBuf], stop: &Arc<AtomicBool>) -> Vec<thread::JoinHandle<(
                         seed ^= seed << 17;
                         let length = 4096 << (seed % 5);
                         let place = seed % (DEVICE_BYTES - (1 << 20)) / 4096 * 4096;
-                        let _ = file.seek(SeekFrom::Start(place)).and_then(|_| file.write_all(&block[..length as usize])).and_then(|()| file.sync_data());
+                        let _ = file
+                            .seek(SeekFrom::Start(place))
+                            .and_then(|_| file.write_all(&block[..length as usize]))
+                            .and_then(|()| file.sync_data());
                         if stop.load(Ordering::Relaxed) {
                             return;
                         }

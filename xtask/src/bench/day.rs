@@ -17,8 +17,12 @@ pub fn run(servers: u64, disks: u64) -> Outcome {
     let folder = folder(&format!("day-{servers}-{disks}"))?;
     let (raw, store) = (folder.join("raw"), folder.join("store"));
     generate(&raw, servers, disks)?;
-    let bytes: u64 = fs::read_dir(&raw).into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum();
-    println!("{servers} servers, {disks} disks each, {DAY_S} s: {:.2} GB of activity files", bytes as f64 / 1e9);
+    let bytes: u64 =
+        fs::read_dir(&raw).into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum();
+    println!(
+        "{servers} servers, {disks} disks each, {DAY_S} s: {:.2} GB of activity files",
+        bytes as f64 / 1e9
+    );
     let diagnose = |input: &Path| {
         let mut command = Command::new("taskset");
         command.args(["-c", "0"]).arg(binary("laggard")).args(["diagnose", "--method", "cdf"]).arg(input);
@@ -27,7 +31,8 @@ pub fn run(servers: u64, disks: u64) -> Outcome {
     let (took, usage) = diagnose(&raw)?;
     report("raw files, one core", took, usage);
     if !store.exists() {
-        let (took, usage) = measured(Command::new(binary("laggard")).arg("import").arg(&raw).arg("--into").arg(&store))?;
+        let (took, usage) =
+            measured(Command::new(binary("laggard")).arg("import").arg(&raw).arg("--into").arg(&store))?;
         report("import into a store, with summaries", took, usage);
     }
     let (took, usage) = diagnose(&store)?;
@@ -53,7 +58,9 @@ fn generate(raw: &Path, servers: u64, disks: u64) -> Outcome {
         fs::rename(&partial, &path).map_err(|error| error.to_string())
     };
     thread::scope(|scope| {
-        let halves = [0, 1].map(|half| scope.spawn(move || (0..servers).filter(|server| server % 2 == half).try_for_each(make)));
+        let halves = [0, 1].map(|half| {
+            scope.spawn(move || (0..servers).filter(|server| server % 2 == half).try_for_each(make))
+        });
         halves.into_iter().try_for_each(|half| half.join().map_err(|_| "a thread has failed".to_string())?)
     })
 }
@@ -61,13 +68,16 @@ fn generate(raw: &Path, servers: u64, disks: u64) -> Outcome {
 /// Runs to the end; time and memory.
 fn measured(command: &mut Command) -> Result<(Duration, Usage), String> {
     let started = Instant::now();
-    let mut process = command.stdout(Stdio::null()).spawn().map_err(|error| format!("{command:?}: {error}"))?;
+    let mut process =
+        command.stdout(Stdio::null()).spawn().map_err(|error| format!("{command:?}: {error}"))?;
     let mut usage = Usage::default();
     loop {
         let now = Usage::of(&process);
         usage.peak_kib = usage.peak_kib.max(now.peak_kib);
         match process.try_wait().map_err(|error| error.to_string())? {
-            Some(status) if matches!(status.code(), Some(0 | 1 | 3)) => return Ok((started.elapsed(), usage)),
+            Some(status) if matches!(status.code(), Some(0 | 1 | 3)) => {
+                return Ok((started.elapsed(), usage));
+            }
             Some(status) => return Err(format!("{command:?}: {status}")),
             None => thread::sleep(Duration::from_millis(20)),
         }

@@ -12,12 +12,15 @@ use std::time::Duration;
 
 /// Runs the benchmark that is asked for.
 pub fn run(arguments: &[String]) -> Outcome {
-    let number = |index: usize, usual: u64| arguments.get(index).and_then(|text| text.parse().ok()).unwrap_or(usual);
+    let number =
+        |index: usize, usual: u64| arguments.get(index).and_then(|text| text.parse().ok()).unwrap_or(usual);
     match arguments.first().map(String::as_str) {
         Some("collect") => collect::run(number(1, 120)),
         Some("read") => read::run(number(1, 86_400)),
         Some("day") => day::run(number(1, 128), number(2, 72)),
-        _ => Err("the benchmarks are `collect [SECONDS]`, `read [SECONDS]` and `day [SERVERS] [DISKS]`".into()),
+        _ => {
+            Err("the benchmarks are `collect [SECONDS]`, `read [SECONDS]` and `day [SERVERS] [DISKS]`".into())
+        }
     }
 }
 
@@ -66,8 +69,14 @@ fn size(path: &Path) -> u64 {
 
 /// Bytes of a file under `xz -1`.
 fn size_under_xz(path: &Path) -> Result<u64, String> {
-    let mut xz = Command::new("xz").args(["-1", "-c", "-T1"]).arg(path).stdout(Stdio::piped()).spawn().map_err(|error| format!("xz: {error}"))?;
-    let packed = xz.stdout.take().map_or(0, |mut out| std::io::copy(&mut out, &mut std::io::sink()).unwrap_or(0));
+    let mut xz = Command::new("xz")
+        .args(["-1", "-c", "-T1"])
+        .arg(path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("xz: {error}"))?;
+    let packed =
+        xz.stdout.take().map_or(0, |mut out| std::io::copy(&mut out, &mut std::io::sink()).unwrap_or(0));
     xz.wait().map_err(|error| error.to_string())?;
     Ok(packed)
 }

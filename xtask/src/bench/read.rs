@@ -23,22 +23,40 @@ pub fn run(seconds: u64) -> Outcome {
     let said = |error: std::io::Error| error.to_string();
     write_sa(&sa, seconds).map_err(said)?;
     write_activity(&activity, seconds).map_err(|error| error.to_string())?;
-    println!("one server, {DISKS} disks, {seconds} s; sa file {:.0} MB, activity file {:.1} MB", size(&sa) as f64 / 1e6, size(&activity) as f64 / 1e6);
+    println!(
+        "one server, {DISKS} disks, {seconds} s; sa file {:.0} MB, activity file {:.1} MB",
+        size(&sa) as f64 / 1e6,
+        size(&activity) as f64 / 1e6
+    );
     let sadf = timed(Command::new("sadf").args(["-d", "-U"]).arg(&sa).args(["--", "-d"]))?;
     let ours = |input: &Path| {
-        timed(Command::new(binary("laggard")).args(["compare", "--method", "thresh", "--metric", "await", "--interval", "15"]).arg(input))
+        timed(
+            Command::new(binary("laggard"))
+                .args(["compare", "--method", "thresh", "--metric", "await", "--interval", "15"])
+                .arg(input),
+        )
     };
     let (from_activity, from_sa) = (ours(&activity)?, ours(&sa)?);
     println!("sadf -d                            {:>8.2} s", sadf.as_secs_f64());
-    for (what, took) in [("laggard, await, activity file", from_activity), ("laggard, await, sa file natively", from_sa)] {
-        println!("{what:<35}{:>8.2} s, {:.0} times faster", took.as_secs_f64(), sadf.as_secs_f64() / took.as_secs_f64());
+    for (what, took) in
+        [("laggard, await, activity file", from_activity), ("laggard, await, sa file natively", from_sa)]
+    {
+        println!(
+            "{what:<35}{:>8.2} s, {:.0} times faster",
+            took.as_secs_f64(),
+            sadf.as_secs_f64() / took.as_secs_f64()
+        );
     }
     Ok(())
 }
 
 fn timed(command: &mut Command) -> Result<Duration, String> {
     let started = Instant::now();
-    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status().map_err(|error| format!("{command:?}: {error}"))?;
+    let status = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(|error| format!("{command:?}: {error}"))?;
     // Undecided is an answer too.
     match status.code() {
         Some(0 | 1 | 3) => Ok(started.elapsed()),
@@ -53,12 +71,24 @@ pub fn counters(server: u64, disk: u64, last: &mut [i64; 6], second: u64) {
     seed ^= seed >> 29;
     let load = 20 + (second / 600 + disk) % 40;
     let (reads, writes) = ((seed % load) as i64, (seed >> 8) as i64 % (load as i64));
-    let work = [reads, reads * 64, reads * (3 + (seed >> 16 & 3) as i64), writes, writes * 128, writes * (5 + (seed >> 20 & 3) as i64)];
+    let work = [
+        reads,
+        reads * 64,
+        reads * (3 + (seed >> 16 & 3) as i64),
+        writes,
+        writes * 128,
+        writes * (5 + (seed >> 20 & 3) as i64),
+    ];
     last.iter_mut().zip(work).for_each(|(sum, work)| *sum += work);
 }
 
 /// One server's snapshots, a few at a time.
-pub fn each_snapshot(server: u64, disks: u64, seconds: u64, mut each: impl FnMut(Snapshot) -> Result<(), laggard_activity::Damage>) -> Result<(), laggard_activity::Damage> {
+pub fn each_snapshot(
+    server: u64,
+    disks: u64,
+    seconds: u64,
+    mut each: impl FnMut(Snapshot) -> Result<(), laggard_activity::Damage>,
+) -> Result<(), laggard_activity::Damage> {
     let mut last = vec![[0i64; 6]; disks as usize];
     let names: Vec<std::sync::Arc<str>> = (0..disks).map(|disk| format!("lun{disk:02}").into()).collect();
     for second in 0..seconds {
@@ -66,7 +96,25 @@ pub fn each_snapshot(server: u64, disks: u64, seconds: u64, mut each: impl FnMut
         for (disk, last) in last.iter_mut().enumerate() {
             counters(server, disk as u64, last, second);
             let [reads, sectors_read, read_ms, writes, sectors_written, write_ms] = *last;
-            let row = [reads, 0, sectors_read, read_ms, writes, 0, sectors_written, write_ms, 0, read_ms + write_ms, 0, 0, 0, 0, 0, 0, 0];
+            let row = [
+                reads,
+                0,
+                sectors_read,
+                read_ms,
+                writes,
+                0,
+                sectors_written,
+                write_ms,
+                0,
+                read_ms + write_ms,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+            ];
             table.push(names[disk].clone(), &row);
         }
         each(Snapshot { time_s: START_S + second as i64, late_ms: 0, tables: vec![table] })?;
@@ -75,7 +123,13 @@ pub fn each_snapshot(server: u64, disks: u64, seconds: u64, mut each: impl FnMut
 }
 
 /// An activity file as the agent leaves it: an hour in a row group.
-pub fn write_server(path: &Path, host: &str, server: u64, disks: u64, seconds: u64) -> Result<(), laggard_activity::Damage> {
+pub fn write_server(
+    path: &Path,
+    host: &str,
+    server: u64,
+    disks: u64,
+    seconds: u64,
+) -> Result<(), laggard_activity::Damage> {
     let _ = fs::remove_file(path);
     let tail_path = path.with_extension("tail");
     let origin = Origin { host: host.into(), interval_s: 1, kinds: vec![&DISK] };
@@ -108,7 +162,9 @@ fn write_activity(path: &Path, seconds: u64) -> Result<(), laggard_activity::Dam
 /// A sa file as sadc 12.6 writes it, with disks only: format 0x2175.
 fn write_sa(path: &Path, seconds: u64) -> std::io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, fs::File::create(path)?);
-    let words = |out: &mut BufWriter<fs::File>, words: &[u32]| words.iter().try_for_each(|word| out.write_all(&word.to_le_bytes()));
+    let words = |out: &mut BufWriter<fs::File>, words: &[u32]| {
+        words.iter().try_for_each(|word| out.write_all(&word.to_le_bytes()))
+    };
     out.write_all(&[0x96, 0xd5, 0x75, 0x21, 12, 6, 1, 0])?;
     words(&mut out, &[336, 0, 1, 1, 12])?;
     out.write_all(&[0; 48])?;

@@ -53,13 +53,43 @@ fn pack(out: &mut Vec<u8>, values: &[u32], width: u32) {
 
 /// Reads exactly `count` values of `width` bits; `None` where the bytes do not hold them.
 pub fn decode(bytes: &[u8], width: u32, count: usize, into: &mut Vec<u32>) -> Option<()> {
+    each_run(bytes, width, count, &mut |run| match run {
+        Run::Of(value, count) => into.resize(into.len() + count, value),
+        Run::Packed(packed, count) => unpack(packed, width, count, into),
+    })
+}
+
+/// Reads `count` values as runs of equal ones.
+pub fn runs(bytes: &[u8], width: u32, count: usize) -> Option<Vec<(u32, usize)>> {
+    let mut runs: Vec<(u32, usize)> = Vec::new();
+    let mut unpacked = Vec::new();
+    let mut push = |value: u32, count: usize| match runs.last_mut().filter(|(last, _)| *last == value) {
+        Some((_, known)) => *known += count,
+        None => runs.push((value, count)),
+    };
+    each_run(bytes, width, count, &mut |run| match run {
+        Run::Of(value, count) => push(value, count),
+        Run::Packed(packed, count) => {
+            unpacked.clear();
+            unpack(packed, width, count, &mut unpacked);
+            unpacked.iter().for_each(|value| push(*value, 1));
+        }
+    })?;
+    Some(runs)
+}
+
+enum Run<'a> {
+    Of(u32, usize),
+    Packed(&'a [u8], usize),
+}
+
+fn each_run(bytes: &[u8], width: u32, count: usize, each: &mut dyn FnMut(Run)) -> Option<()> {
     if width > 32 {
         return None;
     }
-    let end = into.len().checked_add(count)?;
+    let mut left = count;
     let mut cursor = Cursor { rest: bytes };
-    while into.len() < end {
-        let left = end - into.len();
+    while left > 0 {
         let head = usize::try_from(cursor.number()?).ok()?;
         if head & 1 == 0 {
             let mut value = [0; 4];
@@ -69,14 +99,17 @@ pub fn decode(bytes: &[u8], width: u32, count: usize, into: &mut Vec<u32>) -> Op
             if run == 0 {
                 return None;
             }
-            into.resize(into.len() + run, u32::from_le_bytes(value));
+            each(Run::Of(u32::from_le_bytes(value), run));
+            left -= run;
         } else {
             let groups = head >> 1;
             let packed = cursor.bytes(groups.checked_mul(width as usize)?)?;
             if groups == 0 {
                 return None;
             }
-            unpack(packed, width, left.min(groups.checked_mul(8)?), into);
+            let run = left.min(groups.checked_mul(8)?);
+            each(Run::Packed(packed, run));
+            left -= run;
         }
     }
     Some(())
@@ -120,7 +153,10 @@ mod tests {
             encode(&mut bytes, &values, width);
             let mut back = Vec::new();
             prop_assert!(decode(&bytes, width, values.len(), &mut back).is_some());
-            prop_assert_eq!(back, values);
+            prop_assert_eq!(&back, &values);
+            let runs = super::runs(&bytes, width, values.len()).unwrap();
+            let expected: Vec<(u32, usize)> = values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len())).collect();
+            prop_assert_eq!(runs, expected);
         }
 
         #[test]

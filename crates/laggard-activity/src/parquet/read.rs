@@ -28,6 +28,9 @@ pub enum Column {
     Flags(Vec<bool>),
 }
 
+/// The different texts of a column, and which of them stands how often in a row.
+pub type TextRuns = (Vec<String>, Vec<(u32, usize)>);
+
 /// An open file.
 pub struct Reader {
     file: File,
@@ -77,6 +80,19 @@ impl Reader {
 
     /// Reads one column of one row group.
     pub fn column(&self, group: usize, column: usize) -> Result<Column, Damage> {
+        let (bytes, chunk, kind) = self.chunk(group, column)?;
+        decode(&bytes, &chunk, kind).ok_or(Damage::Content("a column that cannot be decoded"))
+    }
+
+    /// Reads a column of texts as runs of equal ones: the different texts, and which of them stands how often.
+    pub fn text_runs(&self, group: usize, column: usize) -> Result<TextRuns, Damage> {
+        let (bytes, chunk, kind) = self.chunk(group, column)?;
+        let found = (kind == ColumnType::Text).then(|| decode_runs(&bytes, &chunk)).flatten();
+        found.ok_or(Damage::Content("a column that cannot be decoded"))
+    }
+
+    /// The bytes of a column, checked.
+    fn chunk(&self, group: usize, column: usize) -> Result<(Vec<u8>, Chunk, ColumnType), Damage> {
         let wrong = || Damage::Content("no such column");
         let chunk =
             self.footer.groups.get(group).and_then(|group| group.chunks.get(column)).ok_or_else(wrong)?;
@@ -90,8 +106,16 @@ impl Reader {
         if crc32fast::hash(&bytes) != chunk.crc {
             return Err(Damage::Content("damaged (checksum)"));
         }
-        decode(&bytes, chunk, *kind).ok_or(Damage::Content("a column that cannot be decoded"))
+        Ok((bytes, *chunk, *kind))
     }
+}
+
+fn decode_runs(mut bytes: &[u8], chunk: &Chunk) -> Option<TextRuns> {
+    let texts = texts(&page(&mut bytes)?)?;
+    let body = page(&mut bytes)?;
+    let (width, indices) = body.bytes.split_first()?;
+    let runs = hybrid::runs(indices, u32::from(*width), usize::try_from(chunk.rows).ok()?)?;
+    runs.iter().all(|(index, _)| (*index as usize) < texts.len()).then_some((texts, runs))
 }
 
 struct Page {

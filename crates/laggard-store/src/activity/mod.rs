@@ -11,7 +11,7 @@ use crate::counters::Counters;
 use crate::problem::Problems;
 use crate::recording::Recording;
 use laggard_activity::kind::{ADDRESS, DISK, GAP, Kind, NET, PEER};
-use laggard_activity::{Activity, Damage, name};
+use laggard_activity::{Activity, Damage, Thing, name};
 use laggard_core::model::Metric;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -153,7 +153,7 @@ impl Hosts {
     }
 
     /// Takes any other recording of counters.
-    pub fn add_held(&mut self, path: &Path, held: Arc<dyn Counters>, problems: &mut Problems) -> u64 {
+    pub fn add_held(&mut self, path: &Path, held: &Arc<dyn Counters>, problems: &mut Problems) -> u64 {
         self.add(path, held.as_ref(), Some(held.clone()), problems)
     }
 
@@ -222,39 +222,34 @@ impl Hosts {
 }
 
 impl HostFiles {
-    /// What a segment holds; how many rows of disks and interfaces.
+    /// What a segment holds; how many rows.
     fn learn(
         &mut self,
         path: &Path,
-        activity: &dyn Counters,
+        counters: &dyn Counters,
         segment: usize,
         problems: &mut Problems,
     ) -> Result<u64, Damage> {
         let mut rows = 0;
-        let disks = &mut self.disks;
-        activity.scan(segment, &DISK, &[], &mut |stretch| {
-            rows += stretch.times_s.len() as u64;
-            let first_s = stretch.times_s.iter().min().copied().unwrap_or(0);
-            let disk = disks.entry(stretch.name.into()).or_insert(Disk { component: 0, first_s });
-            disk.first_s = disk.first_s.min(first_s);
-        })?;
-        let mut each = |kind: &'static Kind, found: &mut dyn FnMut(&str)| {
-            activity.scan(segment, kind, &[], &mut |stretch| {
-                rows += stretch.times_s.len() as u64;
-                found(stretch.name);
-            })
-        };
-        each(&NET, &mut |_| self.has_net = true)?;
-        each(&PEER, &mut |name| match name.strip_prefix("server:") {
-            Some(address) => {
-                self.servers.insert(address.into());
+        for Thing { kind, name, first_s, samples } in counters.inventory(segment)? {
+            rows += samples as u64;
+            let is = |other: &'static Kind| std::ptr::eq(kind, other);
+            if is(&DISK) {
+                let disk = self.disks.entry(name).or_insert(Disk { component: 0, first_s });
+                disk.first_s = disk.first_s.min(first_s);
+            } else if is(&NET) {
+                self.has_net |= name != "lo";
+            } else if is(&PEER) {
+                match name.strip_prefix("server:") {
+                    Some(address) => self.servers.extend([address.to_string()]),
+                    None => self.has_clients = true,
+                }
+            } else if is(&ADDRESS) {
+                self.addresses.insert(name);
+            } else if is(&GAP) {
+                problems.add(path, None, &name, || format!("gap: {name}"));
             }
-            None => self.has_clients = true,
-        })?;
-        each(&ADDRESS, &mut |name| {
-            self.addresses.insert(name.into());
-        })?;
-        each(&GAP, &mut |name| problems.add(path, None, name, || format!("gap: {name}")))?;
+        }
         Ok(rows)
     }
 }

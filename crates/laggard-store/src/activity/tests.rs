@@ -93,13 +93,16 @@ fn record(folder: &Path, seconds: i64) {
     }
 }
 
-fn aligned(path: &Path, interval_s: u32) -> (Roster, BTreeMap<(String, Metric), Vec<(i64, f64)>>) {
+/// Samples by component and metric, seconds from the start.
+type Found = BTreeMap<(String, Metric), Vec<(i64, f64)>>;
+
+fn aligned(path: &Path, interval_s: u32) -> (Roster, Found) {
     let mut problems = Problems::default();
     let recording = read(&[path.to_path_buf()], None, &mut problems, &|_, _| {}).unwrap();
     assert!(problems.list().is_empty(), "{:?}", problems.list());
     let roster = Roster::new(recording.observed(), None);
     let aligned = Aligned::new(&recording, &roster, interval_s, |_| true);
-    let mut found: BTreeMap<(String, Metric), Vec<(i64, f64)>> = BTreeMap::new();
+    let mut found = Found::new();
     let mut last = i64::MIN;
     aligned.replay(|sample| {
         assert!(sample.time_s >= last, "in time order");
@@ -142,7 +145,7 @@ fn a_store_with_summaries_says_the_same_as_the_files() {
     let (raw, kept) = (folder.path().join("agent"), folder.path().join("store"));
     fs::create_dir(&raw).unwrap();
     record(&raw, 8000);
-    let recording = read(&[raw.clone()], None, &mut Problems::default(), &|_, _| {}).unwrap();
+    let recording = read(std::slice::from_ref(&raw), None, &mut Problems::default(), &|_, _| {}).unwrap();
     store::import(&recording, &kept).unwrap();
     let summaries = kept.join(summary::FOLDER);
     assert_eq!(fs::read_dir(&summaries).unwrap().count(), 3);
@@ -181,7 +184,7 @@ fn importing_again_changes_nothing_and_a_growing_file_is_taken_as_it_is() {
     fs::create_dir(&raw).unwrap();
     for seconds in [300, 600] {
         record(&raw, seconds);
-        let recording = read(&[raw.clone()], None, &mut Problems::default(), &|_, _| {}).unwrap();
+        let recording = read(std::slice::from_ref(&raw), None, &mut Problems::default(), &|_, _| {}).unwrap();
         store::import(&recording, &kept).unwrap();
         store::import(&recording, &kept).unwrap();
         let (_, found) = aligned(&kept, 1);

@@ -262,7 +262,7 @@ impl Key {
                 let (first, second, part) = name.unwrap_or((0, 0, 0));
                 let is_scsi = matches!(major, 8 | 65..=71 | 128..=135);
                 let is_partition = part != 0 || is_scsi && minor % 16 != 0;
-                (!(major == 0 && minor == 0) && !is_partition)
+                (!is_partition && (major, minor) != (0, 0))
                     .then_some(Key::Disk(major, minor, first, second, part))
             }
         }

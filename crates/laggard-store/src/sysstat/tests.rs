@@ -22,13 +22,13 @@ impl Bytes {
 
     fn u32(&mut self, values: &[u32]) {
         values.iter().for_each(|value| {
-            self.out.extend(if self.is_big { value.to_be_bytes() } else { value.to_le_bytes() })
+            self.out.extend(if self.is_big { value.to_be_bytes() } else { value.to_le_bytes() });
         });
     }
 
     fn u64(&mut self, values: &[u64]) {
         values.iter().for_each(|value| {
-            self.out.extend(if self.is_big { value.to_be_bytes() } else { value.to_le_bytes() })
+            self.out.extend(if self.is_big { value.to_be_bytes() } else { value.to_le_bytes() });
         });
     }
 
@@ -211,7 +211,7 @@ fn shared_data_damaged_files_say_what_is_wrong() {
         }
         match Sysstat::open(File::open(&path).unwrap()) {
             Err(message) => {
-                assert!(name.ends_with("err") && message.contains("damaged"), "{name}: {message}")
+                assert!(name.ends_with("err") && message.contains("damaged"), "{name}: {message}");
             }
             Ok(sysstat) => {
                 let harmless = ["data-12.6.0-file_act-nr-nr_max-err", "data-12.6.0-file_act-types_nr-SARerr"];
@@ -219,7 +219,8 @@ fn shared_data_damaged_files_say_what_is_wrong() {
                 let whole = sysstat.damaged().is_empty();
                 assert_eq!(whole, name != "data-trunc", "{name}: {:?}", sysstat.damaged());
                 let mut problems = Problems::default();
-                Hosts::default().add_held(&path, std::sync::Arc::new(sysstat), &mut problems);
+                let held: std::sync::Arc<dyn Counters> = std::sync::Arc::new(sysstat);
+                Hosts::default().add_held(&path, &held, &mut problems);
             }
         }
     }
