@@ -226,6 +226,68 @@ fn shared_data_damaged_files_say_what_is_wrong() {
     }
 }
 
+/// What sadc recorded here a moment ago, computed from our raw counters, is what sadf prints.
+#[test]
+fn a_file_of_this_machines_sadc_reads_as_sadf_reads_it() {
+    use crate::activity::work::{Latest, Plan, of_disk};
+    use laggard_core::model::Metric::{AvgquSz, Await, RdSec, Tps, Util, WrSec};
+    let sadc = Path::new("/usr/lib/sysstat/sadc");
+    if !sadc.exists() {
+        let demanded =
+            std::env::var_os("LAGGARD_REQUIRE_PACKAGES").is_some() || std::env::var_os("CI").is_some();
+        assert!(!demanded, "sadc is missing; `cargo xtask test` gets it");
+        eprintln!("skipped: sysstat is missing; run `cargo xtask test`");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let sa = folder.path().join("sa");
+    let mut recorder =
+        std::process::Command::new(sadc).args(["-S", "DISK", "1", "5"]).arg(&sa).spawn().unwrap();
+    while recorder.try_wait().unwrap().is_none() {
+        let file = File::create(folder.path().join("load")).unwrap();
+        (&file).write_all(&vec![1; 1 << 20]).unwrap();
+        file.sync_all().unwrap();
+    }
+    let json =
+        std::process::Command::new("sadf").args(["-j", "-U"]).arg(&sa).args(["--", "-d"]).output().unwrap();
+    let printed: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let sysstat = Sysstat::open(File::open(&sa).unwrap()).unwrap();
+    let metrics = [
+        (Tps, "tps"),
+        (RdSec, "rd_sec"),
+        (WrSec, "wr_sec"),
+        (Await, "await"),
+        (AvgquSz, "avgqu-sz"),
+        (Util, "util-percent"),
+    ];
+    let plan = Plan::disks(&metrics.map(|(metric, _)| metric));
+    let mut compared = 0;
+    sysstat
+        .scan(0, &DISK, &plan.fields, &mut |stretch| {
+            let (major, minor) = stretch.name.trim_start_matches("dev").split_once('-').unwrap_or_default();
+            let Ok(link) = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")) else { return };
+            let kernel = link.file_name().unwrap().to_string_lossy().into_owned();
+            let mut latest = Latest::default();
+            for (sample, time_s) in stretch.times_s.iter().enumerate() {
+                let time_ms = time_s * 1000 + stretch.late_ms[sample];
+                let work = latest.advance(&plan, time_ms, 5000, |field| stretch.fields[field][sample]);
+                let (Some(work), Some(record)) = (work, sample.checked_sub(1)) else { continue };
+                let disks = printed["sysstat"]["hosts"][0]["statistics"][record]["disk"].as_array().unwrap();
+                let line = disks.iter().find(|disk| disk["disk-device"] == kernel.as_str()).unwrap();
+                for (metric, name) in metrics {
+                    let (ours, theirs) = (of_disk(&work, metric, 1).unwrap(), line[name].as_f64().unwrap());
+                    assert!(
+                        (ours - theirs).abs() <= 0.011 + 0.0001 * theirs.abs(),
+                        "{kernel} {name}: {ours} and {theirs}"
+                    );
+                    compared += usize::from(theirs > 0.0);
+                }
+            }
+        })
+        .unwrap();
+    assert!(compared > 5, "{compared} values above zero compared");
+}
+
 proptest! {
     #[test]
     fn a_damaged_file_never_panics(flips in proptest::collection::vec((0usize..2200, any::<u8>()), 1..6), cut in 0usize..2200) {

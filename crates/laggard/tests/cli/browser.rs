@@ -1,20 +1,13 @@
 //! The report in a real browser: it renders, its script runs, and nothing is loaded from elsewhere.
 
-use crate::Bench;
+use crate::{Bench, is_there};
 use std::path::Path;
 use std::process::Command;
 
 const BROWSER: &str = "/usr/bin/chromium";
 
-/// `cargo xtask test` installs the browser and demands this test; a plain `cargo test` without one says that it skips.
 fn has_browser() -> bool {
-    let there = Path::new(BROWSER).exists();
-    let demanded = std::env::var_os("LAGGARD_REQUIRE_BROWSER").is_some() || std::env::var_os("CI").is_some();
-    assert!(there || !demanded, "{BROWSER} is missing; `cargo xtask test` installs it");
-    if !there {
-        eprintln!("skipped: the_report_renders_in_a_browser ({BROWSER} is missing; run `cargo xtask test`)");
-    }
-    there
+    is_there(Path::new(BROWSER), "the_report_renders_in_a_browser")
 }
 
 fn chromium(bench: &Bench, arguments: &[&str]) -> String {

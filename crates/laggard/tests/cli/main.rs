@@ -4,10 +4,23 @@ mod bad_input;
 mod browser;
 mod commands;
 mod documents;
+mod recordings;
 mod synthetic;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+/// Whether a program of a package is there. `cargo xtask test` gets it and demands the test; a plain `cargo test` without it says
+/// that the test skips itself.
+fn is_there(program: &Path, test: &str) -> bool {
+    let there = program.exists();
+    let demanded = std::env::var_os("LAGGARD_REQUIRE_PACKAGES").is_some() || std::env::var_os("CI").is_some();
+    assert!(there || !demanded, "{} is missing; `cargo xtask test` gets it", program.display());
+    if !there {
+        eprintln!("skipped: {test} ({} is missing; run `cargo xtask test`)", program.display());
+    }
+    there
+}
 
 /// A folder of its own for each test, removed afterwards.
 struct Bench {
