@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod dist;
 mod packages;
 
 use std::process::{Command, ExitCode};
@@ -14,8 +15,9 @@ fn main() -> ExitCode {
     let outcome = match task.as_str() {
         "check" => check::all(),
         "test" => test(),
+        "dist" => dist::run_dist(),
         "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
-        _ => Err("the tasks are `check` (format, clippy, docs, file length, dependencies) `test` (those, and all tests) and `bench`".into()),
+        _ => Err("the tasks are `check` (format, clippy, docs, file length, dependencies) `test` (those, and all tests), `dist` (the static agent) and `bench`".into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -31,6 +33,8 @@ fn test() -> Outcome {
     check::all()?;
     cargo(&["test", "--workspace", "--all-targets"])?;
     cargo(&["test", "--workspace", "--doc"])?;
+    // The agent as it is deployed.
+    dist::run_dist()?;
     // The main job, as a newcomer runs it.
     let report = std::env::temp_dir().join(format!("laggard-demo-{}.html", std::process::id()));
     let outcome = cargo(&["run", "--release", "--", "demo", "--output", &report.to_string_lossy()]);
