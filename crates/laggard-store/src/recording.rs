@@ -178,6 +178,25 @@ impl Recording {
     }
 }
 
+impl Recording {
+    /// Leaves out what is before or after these seconds.
+    pub fn limit(&mut self, from_s: i64, to_s: i64) {
+        let mut left_out = 0;
+        for slot in self.series.iter_mut().flatten() {
+            if let Some(stored) = slot {
+                let before = stored.samples.len();
+                stored.samples.retain(|(time, _)| (from_s..=to_s).contains(time));
+                left_out += before - stored.samples.len();
+                if stored.samples.is_empty() {
+                    *slot = None;
+                }
+            }
+        }
+        self.samples -= left_out as u64;
+        self.hosts.bounds_s = Some((from_s, to_s));
+    }
+}
+
 /// Samples further than this from nearly all others are a clock's fault, not a recording.
 const STRAY_S: i64 = 366 * 86_400;
 

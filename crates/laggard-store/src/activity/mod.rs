@@ -1,7 +1,7 @@
 //! Recordings of counters as input: which hosts and devices they hold, and their counters as metrics, streamed in time order.
 //!
-//! A host is a component with network metrics, and with the sum of its disks; each disk of a host with several is a component
-//! `HOST:DISK`. What a client's socket says about a server counts for the server, found by its address.
+//! A host is a component with network metrics; so is each of its disks, `HOST:DISK`, unless it has only one: then the host is that
+//! disk. What a client's socket says about a server counts for the server, found by its address; clients are peers of clients.
 
 pub mod stream;
 pub mod summary;
@@ -13,7 +13,7 @@ use crate::recording::Recording;
 use laggard_activity::kind::{ADDRESS, DISK, GAP, Kind, NET, PEER};
 use laggard_activity::{Activity, Damage, Thing, name};
 use laggard_core::model::Metric;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -80,6 +80,10 @@ pub struct HostFiles {
 #[derive(Clone, Default)]
 pub struct Hosts {
     by_name: BTreeMap<String, HostFiles>,
+    /// Seconds between samples, by component.
+    intervals: HashMap<usize, i64>,
+    /// What is outside of these seconds is left out.
+    pub bounds_s: Option<(i64, i64)>,
     /// Folders that are deleted when nobody needs their files any more.
     temporary: Vec<Arc<tempfile::TempDir>>,
 }
@@ -132,18 +136,17 @@ impl Hosts {
 
     /// First and last second.
     pub fn span_s(&self) -> Option<(i64, i64)> {
-        let segments = || self.iter().flat_map(|host| &host.files).flat_map(|file| &file.segments);
-        Some((segments().map(|(from, _)| *from).min()?, segments().map(|(_, to)| *to).max()?))
+        let (first, last) = self.bounds_s.unwrap_or((i64::MIN, i64::MAX));
+        let files = || self.iter().flat_map(|host| &host.files);
+        let segments =
+            || files().flat_map(|file| &file.segments).filter(|(from, to)| *from <= last && *to >= first);
+        let from = segments().map(|(from, _)| *from).min()?.max(first);
+        Some((from, segments().map(|(_, to)| *to).max()?.min(last)))
     }
 
     /// The interval of a component's files.
     pub fn interval_of(&self, component: usize) -> Option<i64> {
-        let has = |host: &&HostFiles| {
-            host.component == component
-                || host.disks.values().any(|disk| disk.component == component)
-                || host.server_components.values().any(|known| *known == component)
-        };
-        self.iter().find(has).and_then(|host| host.files.first()).map(|file| i64::from(file.interval_s))
+        self.intervals.get(&component).copied()
     }
 
     /// Takes an activity file; says what of it is damaged, and how many rows it has.
@@ -204,11 +207,20 @@ impl Hosts {
             host.component = recording.component(&host.name);
             recording.describe_host(host.component);
             let alone = host.disks.len() == 1;
+            // Whoever has sockets to servers, and none to clients, is a client.
+            let is_client = !host.servers.is_empty() && !host.has_clients;
+            if is_client {
+                recording.describe(host.component, None, Some("clients"));
+            }
             for (name, disk) in &mut host.disks {
                 disk.component = host.component;
                 if !alone {
                     disk.component = recording.component(&format!("{}:{name}", host.name));
-                    recording.describe(disk.component, Some(&host.name), None);
+                    recording.describe(
+                        disk.component,
+                        Some(&host.name),
+                        is_client.then_some("disks of clients"),
+                    );
                 }
             }
             for address in &host.servers {
@@ -217,6 +229,10 @@ impl Hosts {
                 recording.describe_host(component);
                 host.server_components.insert(address.clone(), component);
             }
+            let interval_s = host.files.first().map_or(1, |file| i64::from(file.interval_s));
+            let disks = host.disks.values().map(|disk| disk.component);
+            let components = disks.chain(host.server_components.values().copied()).chain([host.component]);
+            self.intervals.extend(components.map(|component| (component, interval_s)));
         }
     }
 }

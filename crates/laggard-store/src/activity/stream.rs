@@ -75,6 +75,7 @@ pub struct Stream {
     /// What clients see of each server.
     incoming: BTreeMap<usize, Lane>,
     grid_s: i64,
+    bounds_s: (i64, i64),
     wanted: Vec<Metric>,
     disks: Plan,
     interfaces: Plan,
@@ -83,13 +84,16 @@ pub struct Stream {
 impl Stream {
     /// Prepares a replay on a grid. Where the grid allows, summaries stand for the files.
     pub fn new(hosts: &Hosts, grid_s: i64, wanted: &[Metric]) -> Stream {
+        let bounds_s = hosts.bounds_s.unwrap_or((i64::MIN, i64::MAX));
         let host = |host: &HostFiles| {
             let mut host = host.clone();
             if grid_s % summary::INTERVAL_S == 0 {
                 host.files.iter_mut().for_each(summary::instead);
             }
             let segments = host.files.iter().enumerate().flat_map(|(file, info)| {
-                info.segments.iter().enumerate().map(move |(segment, (from, _))| (file, segment, *from))
+                let segments = info.segments.iter().enumerate();
+                let wanted = segments.filter(|(_, (from, to))| *from <= bounds_s.1 && *to >= bounds_s.0);
+                wanted.map(move |(segment, (from, _))| (file, segment, *from))
             });
             let left = segments.collect();
             HostStream {
@@ -105,6 +109,7 @@ impl Stream {
             hosts: hosts.iter().map(host).collect(),
             incoming: BTreeMap::new(),
             grid_s,
+            bounds_s,
             wanted: wanted.to_vec(),
             disks: Plan::disks(wanted),
             interfaces: Plan::interfaces(wanted),
@@ -117,7 +122,13 @@ impl Stream {
         let to = (from_s + CHUNK_S).div_euclid(self.grid_s) + 1;
         for host in &mut self.hosts {
             while host.left.front().is_some_and(|(_, _, first_s)| first_s.div_euclid(self.grid_s) < to) {
-                host.read_next(self.grid_s, &self.disks, &self.interfaces, &self.wanted, &mut self.incoming);
+                host.read_next(
+                    (self.grid_s, self.bounds_s),
+                    &self.disks,
+                    &self.interfaces,
+                    &self.wanted,
+                    &mut self.incoming,
+                );
             }
         }
         let mut chunk = Chunk::new();
@@ -146,7 +157,7 @@ impl Stream {
 impl HostStream {
     fn read_next(
         &mut self,
-        grid_s: i64,
+        (grid_s, bounds_s): (i64, (i64, i64)),
         disks: &Plan,
         interfaces: &Plan,
         wanted: &[Metric],
@@ -159,7 +170,7 @@ impl HostStream {
         }
         let Some((_, activity)) = &self.open else { return };
         let interval_s = i64::from(self.host.files[file].interval_s);
-        let clock = Grid { grid_s, interval_s, patience_ms: 3000 * grid_s.max(interval_s) };
+        let clock = Grid { grid_s, bounds_s, interval_s, patience_ms: 3000 * grid_s.max(interval_s) };
         if !disks.fields.is_empty() {
             let lanes = &mut self.disks;
             let _ = activity
@@ -192,21 +203,13 @@ impl HostStream {
 
     fn take_before(&mut self, to: i64, wanted: &[Metric], chunk: &mut Chunk) {
         let host = self.host.component;
-        let count = self.disks.len();
-        let mut together: BTreeMap<i64, Sums> = BTreeMap::new();
         for (name, lane) in &mut self.disks {
             let slots = lane.take_before(to);
             let component = self.host.disks.get(name).map_or(host, |disk| disk.component);
             for metric in wanted {
-                push(chunk, component, *metric, &slots, |sums| work::of_disk(sums, *metric, 1));
-            }
-            if count > 1 {
-                slots
-                    .iter()
-                    .for_each(|(slot, sums)| work::join(together.entry(*slot).or_insert([0.0; 8]), sums));
+                push(chunk, component, *metric, &slots, |sums| work::of_disk(sums, *metric));
             }
         }
-        let together: Vec<(i64, Sums)> = together.into_iter().collect();
         let mut traffic: BTreeMap<i64, Sums> = BTreeMap::new();
         for lane in self.interfaces.values_mut() {
             for (slot, sums) in lane.take_before(to) {
@@ -215,7 +218,6 @@ impl HostStream {
         }
         let traffic: Vec<(i64, Sums)> = traffic.into_iter().collect();
         for metric in wanted {
-            push(chunk, host, *metric, &together, |sums| work::of_disk(sums, *metric, count));
             push(chunk, host, *metric, &traffic, |sums| work::of_interfaces(sums, *metric));
         }
         push(chunk, host, Metric::CwndToClients, &self.clients.take_before(to), work::of_sockets);
@@ -238,6 +240,7 @@ fn push(
 /// How the samples of a file fall on the grid.
 struct Grid {
     grid_s: i64,
+    bounds_s: (i64, i64),
     interval_s: i64,
     patience_ms: i64,
 }
@@ -249,6 +252,9 @@ impl Grid {
         }
         let Some(lane) = lanes.get_mut(stretch.name) else { return };
         for (sample, (time_s, late_ms)) in stretch.times_s.iter().zip(stretch.late_ms).enumerate() {
+            if !(self.bounds_s.0..=self.bounds_s.1).contains(time_s) {
+                continue;
+            }
             let slot = time_s.div_euclid(self.grid_s);
             let time_ms = time_s * 1000 + late_ms;
             // The last sample of a second counts, where a second is a slot.
@@ -266,7 +272,8 @@ impl Grid {
     fn windows(&self, lane: &mut Lane, stretch: &Stretch) {
         for (sample, time_s) in stretch.times_s.iter().enumerate() {
             let (sockets, cwnd) = (stretch.fields[0][sample], stretch.fields[1][sample]);
-            if sockets != ABSENT && cwnd != ABSENT {
+            let is_wanted = (self.bounds_s.0..=self.bounds_s.1).contains(time_s);
+            if is_wanted && sockets != ABSENT && cwnd != ABSENT {
                 lane.add(time_s.div_euclid(self.grid_s), &work::windows(sockets, cwnd));
             }
         }

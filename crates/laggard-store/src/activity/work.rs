@@ -180,8 +180,8 @@ pub fn join(sums: &mut Sums, other: &Sums) {
     sums[place::ELAPSED_MS] = elapsed_ms;
 }
 
-/// A metric of a disk, or of `count` disks together, from its work in a slot. Without requests a mean time is zero, as sysstat has it.
-pub fn of_disk(sums: &Sums, metric: Metric, count: usize) -> Option<f64> {
+/// A metric of a disk from its work in a slot. Without requests a mean time is zero, as sysstat has it.
+pub fn of_disk(sums: &Sums, metric: Metric) -> Option<f64> {
     let elapsed_s = sums[place::ELAPSED_MS] / 1000.0;
     let per_request = |sum: f64| if sums[place::REQUESTS] > 0.0 { sum / sums[place::REQUESTS] } else { 0.0 };
     let sectors =
@@ -194,7 +194,7 @@ pub fn of_disk(sums: &Sums, metric: Metric, count: usize) -> Option<f64> {
         Metric::AvgquSz => (sums[place::WAIT_MS] + sums[place::QUEUE_MS]).max(0.0) / sums[place::ELAPSED_MS],
         Metric::Await => per_request(sums[place::WAIT_MS]),
         Metric::Svctm => per_request(sums[place::BUSY_MS]),
-        Metric::Util => (100.0 * sums[place::BUSY_MS] / sums[place::ELAPSED_MS] / count as f64).min(100.0),
+        Metric::Util => (100.0 * sums[place::BUSY_MS] / sums[place::ELAPSED_MS]).min(100.0),
         _ => return None,
     })
 }
@@ -271,7 +271,7 @@ mod tests {
             ],
         )
         .unwrap();
-        let metric = |metric| of_disk(&sums, metric, 1).unwrap();
+        let metric = |metric| of_disk(&sums, metric).unwrap();
         assert_eq!(
             [Metric::Tps, Metric::RdSec, Metric::AvgrqSz, Metric::Await, Metric::Svctm, Metric::Util]
                 .map(metric),
@@ -289,7 +289,7 @@ mod tests {
         let sums =
             sample(&mut disk, 1000, &[("reads", 7), ("read_ms", 10), ("queue_extra_ms", WRAP)]).unwrap();
         assert_eq!(
-            (of_disk(&sums, Metric::Await, 1), of_disk(&sums, Metric::AvgquSz, 1)),
+            (of_disk(&sums, Metric::Await), of_disk(&sums, Metric::AvgquSz)),
             (Some(10.0), Some(0.02))
         );
         assert_eq!(
@@ -317,7 +317,7 @@ mod tests {
         let mut disk = Latest::default();
         sample(&mut disk, 0, &[("requests", 1)]);
         let sums = sample(&mut disk, 1000, &[("requests", 1)]).unwrap();
-        assert_eq!(of_disk(&sums, Metric::Await, 1), Some(0.0));
+        assert_eq!(of_disk(&sums, Metric::Await), Some(0.0));
         let mut seen = windows(2, 20);
         add(&mut seen, &windows(3, 90));
         assert_eq!((of_sockets(&seen), of_sockets(&windows(0, 0))), (Some(22.0), None));

@@ -275,7 +275,7 @@ fn a_file_of_this_machines_sadc_reads_as_sadf_reads_it() {
                 let disks = printed["sysstat"]["hosts"][0]["statistics"][record]["disk"].as_array().unwrap();
                 let line = disks.iter().find(|disk| disk["disk-device"] == kernel.as_str()).unwrap();
                 for (metric, name) in metrics {
-                    let (ours, theirs) = (of_disk(&work, metric, 1).unwrap(), line[name].as_f64().unwrap());
+                    let (ours, theirs) = (of_disk(&work, metric).unwrap(), line[name].as_f64().unwrap());
                     assert!(
                         (ours - theirs).abs() <= 0.011 + 0.0001 * theirs.abs(),
                         "{kernel} {name}: {ours} and {theirs}"

@@ -37,13 +37,13 @@ pub struct Input {
 
 /// What to ask of a Prometheus, VictoriaMetrics or Thanos.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "With the address of a Prometheus")]
+#[command(next_help_heading = "Which time; and with the address of a Prometheus")]
 pub struct Prometheus {
-    /// From when, ISO 8601 [default: a day before --to]
+    /// From when, ISO 8601, whatever the input [default: all; of a Prometheus, a day before --to]
     #[arg(long, value_name = "TIME", value_parser = moment)]
     from: Option<i64>,
 
-    /// Until when [default: now]
+    /// Until when, whatever the input [default: all]
     #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<i64>,
 
@@ -152,8 +152,11 @@ impl Input {
         if problems.list().len() > MOST_PROBLEMS {
             eprintln!("laggard: … and {} more kinds of problems", problems.list().len() - MOST_PROBLEMS);
         }
-        let recording = recording?;
-        if recording.samples == 0 {
+        let mut recording = recording?;
+        if self.prometheus.from.is_some() || self.prometheus.to.is_some() {
+            recording.limit(self.prometheus.from.unwrap_or(i64::MIN), self.prometheus.to.unwrap_or(i64::MAX));
+        }
+        if recording.samples == 0 || recording.span().is_none() {
             return Err(Failure::Said("no samples: nothing to compare".into()));
         }
         Ok(recording)
