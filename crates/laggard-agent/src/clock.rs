@@ -40,10 +40,14 @@ fn wall_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as i64)
 }
 
-/// How long to sleep until the next multiple of the interval.
-pub fn wait_ms(now_ms: i64, interval_s: u32) -> i64 {
+/// How long to sleep until the next multiple of the interval, or until the one after the last sample: woken a moment early, that
+/// one must not be taken twice.
+pub fn wait_ms(now_ms: i64, interval_s: u32, last_s: Option<i64>) -> i64 {
     let interval_ms = i64::from(interval_s) * 1000;
-    interval_ms - now_ms.rem_euclid(interval_ms)
+    let after_last = last_s.map(|last_s| last_s * 1000 + interval_ms - now_ms);
+    // A clock that was set has left the last sample far behind, or far ahead.
+    let usual = after_last.filter(|wait_ms| (1..=interval_ms + IN_TIME_MS).contains(wait_ms));
+    usual.unwrap_or(interval_ms - now_ms.rem_euclid(interval_ms))
 }
 
 /// The second that a sample taken now stands for, and how late it is: 0 if in time.
@@ -66,7 +70,14 @@ mod tests {
         assert_eq!(stamp(10_700, 1), (10, 700));
         assert_eq!(stamp(9_980, 1), (10, 0), "a moment early");
         assert_eq!(stamp(31_000, 15), (30, 1000));
-        assert_eq!((wait_ms(10_000, 1), wait_ms(10_700, 1), wait_ms(31_000, 15)), (1000, 300, 14_000));
+        let wait = |now_ms, interval_s, last_s| wait_ms(now_ms, interval_s, Some(last_s));
+        assert_eq!((wait(10_000, 1, 10), wait(10_700, 1, 10), wait(31_000, 15, 30)), (1000, 300, 14_000));
+        assert_eq!(wait(9_980, 1, 10), 1020, "not the same second twice");
+        assert_eq!(
+            (wait(5_300, 1, 10), wait(25_300, 1, 10), wait_ms(5_300, 1, None)),
+            (700, 700, 700),
+            "set back or forward"
+        );
     }
 
     #[test]

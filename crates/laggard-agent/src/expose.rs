@@ -124,9 +124,13 @@ fn render(shown: &Shown) -> String {
 
 fn render_table(out: &mut String, table: &Table) {
     let label = match table.kind.name {
-        "disk" => "device",
-        "net" => "interface",
-        other => other,
+        "disk" => Some("device"),
+        "net" => Some("interface"),
+        "lustre" => Some("statistic"),
+        "gap" => Some("reason"),
+        // There is only one of them.
+        "tcp" | "host" => None,
+        other => Some(other),
     };
     for (index, field) in table.kind.fields.iter().enumerate() {
         let (ending, kind) =
@@ -144,7 +148,8 @@ fn render_table(out: &mut String, table: &Table) {
                 has_heading = true;
             }
             let thing = thing.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-            let _ = writeln!(out, "{name}{{{label}=\"{thing}\"}} {value}");
+            let labels = label.map_or_else(String::new, |label| format!("{{{label}=\"{thing}\"}}"));
+            let _ = writeln!(out, "{name}{labels} {value}");
         }
     }
 }

@@ -96,13 +96,15 @@ fn sample(
         })
         .map_err(|error| error.to_string())?;
     let patience = clock.real(i64::from(config.interval_s) * 800);
+    let mut last_s = None;
     let ended = loop {
-        match signals.recv_timeout(clock.real(clock::wait_ms(clock.now_ms(), config.interval_s))) {
+        match signals.recv_timeout(clock.real(clock::wait_ms(clock.now_ms(), config.interval_s, last_s))) {
             Ok(SIGHUP) => break Ended::Reload,
             Ok(_) | Err(RecvTimeoutError::Disconnected) => break Ended::Stopped,
             Err(RecvTimeoutError::Timeout) => {}
         }
         let (time_s, late_ms) = clock::stamp(clock.now_ms(), config.interval_s);
+        last_s = Some(time_s);
         let snapshot = sampler.sample(time_s, late_ms, patience.max(Duration::from_millis(20)));
         if verbose {
             let things: Vec<String> = snapshot

@@ -8,6 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const DAY_S: i64 = 86_400;
+/// A day's file begins so many seconds after midnight, as the agent's do.
+const CYCLE_AT_S: i64 = 5;
 
 /// Writes the days of a recording into a folder; returns the files.
 pub fn to_activity(host: &HostFiles, file: &FileInfo, folder: &Path) -> Result<Vec<PathBuf>, Damage> {
@@ -24,7 +26,7 @@ pub fn to_activity(host: &HostFiles, file: &FileInfo, folder: &Path) -> Result<V
         for snapshot in snapshots(counters.as_ref(), segment)? {
             let first_s = snapshot.time_s;
             let day = days
-                .entry(first_s.div_euclid(DAY_S))
+                .entry((first_s - CYCLE_AT_S).div_euclid(DAY_S))
                 .or_insert_with(|| Day::new(folder, &origin.host, first_s));
             day.pending.push(snapshot);
         }
