@@ -64,7 +64,8 @@ impl Activity {
         let tail_path = name::beside(path, name::TAIL);
         let mut tail = present(TailReader::open(&tail_path), &tail_path, &mut damaged, &mut failure);
         let sealed_path = name::beside(path, name::SEALED);
-        let opened = File::open(&sealed_path).map_err(Damage::from).and_then(Reader::open);
+        let opened =
+            File::open(&sealed_path).map_err(Damage::from).and_then(Reader::open).and_then(of_this_version);
         let sealed = present(opened, &sealed_path, &mut damaged, &mut failure);
         if let (Some(sealed), Some(tail)) = (&sealed, &mut tail) {
             let done = seal::sealed_to(sealed);
@@ -98,6 +99,18 @@ impl Activity {
     /// A key of the sealed part's metadata.
     pub fn key(&self, key: &str) -> Option<&str> {
         self.sealed.as_ref().and_then(|sealed| sealed.footer().keys.get(key)).map(String::as_str)
+    }
+
+    /// What tells this state of the file from any other: checksums of all that is sealed, and how far the tail has come.
+    pub fn fingerprint(&self) -> String {
+        let chunks =
+            self.sealed.iter().flat_map(|sealed| &sealed.footer().groups).flat_map(|group| &group.chunks);
+        let mut hasher = crc32fast::Hasher::new();
+        chunks.for_each(|chunk| {
+            hasher.update(&[chunk.crc, chunk.length as u32].map(u32::to_le_bytes).concat())
+        });
+        let tail = self.tail.iter().flat_map(|tail| &tail.frames).last().map_or(0, |frame| frame.sequence);
+        format!("{:08x}-{}-{tail}", hasher.finalize(), self.groups())
     }
 
     /// How many segments it has: the row groups, and the tail as the last.
@@ -140,6 +153,14 @@ impl Activity {
             (_, Some(tail)) => scan_tail(tail, kind, fields, each),
             _ => Ok(()),
         }
+    }
+}
+
+/// A later layout must not be taken for this one.
+fn of_this_version(file: Reader) -> Result<Reader, Damage> {
+    match file.footer().keys.get(key::VERSION).map(String::as_str) {
+        Some("1") => Ok(file),
+        _ => Err(Damage::Content("an activity file of a later version; read it with a later laggard")),
     }
 }
 
@@ -233,12 +254,16 @@ fn scan_group(
     else {
         return Err(wrong);
     };
+    let rows = kind_of.len();
+    if [name_of.len(), times_ms.len(), late_ms.len()] != [rows; 3] {
+        return Err(wrong);
+    }
     let times_s: Vec<i64> = times_ms[from..to].iter().map(|time| time.div_euclid(1000)).collect();
     let mut columns = Vec::with_capacity(fields.len());
     for field in fields {
         let field = &kind.fields[*field];
         let values = match sealed.column_index(field.name).map(|column| sealed.column(group, column)) {
-            Some(Ok(Column::Integers(values))) => values[from..to].to_vec(),
+            Some(Ok(Column::Integers(values))) if values.len() == rows => values[from..to].to_vec(),
             Some(Err(damage)) => return Err(damage),
             _ => vec![ABSENT; to - from],
         };

@@ -49,13 +49,16 @@ pub fn seal_with(sealed: &Path, tail: &TailReader, more: &[(&str, &str)]) -> Res
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
     };
+    if old.as_ref().is_some_and(|old| old.footer().columns != columns(&tail.origin)) {
+        return Err(Damage::Content("the file has other columns than its tail"));
+    }
     let done = old.as_ref().map_or(0, sealed_to);
     let frames: Vec<&Frame> = tail.frames.iter().filter(|frame| frame.sequence > done).collect();
     let Some(last) = frames.iter().map(|frame| frame.sequence).max() else { return Ok(false) };
     let partial = sealed.with_extension("partial");
     let outcome = write_partial(&partial, old.as_ref(), tail, &frames, (last, more)).and_then(|()| {
         fs::rename(&partial, sealed)?;
-        Ok(File::open(sealed.parent().unwrap_or(Path::new(".")))?.sync_all()?)
+        Ok(sync_folder(sealed)?)
     });
     if outcome.is_err() {
         let _ = fs::remove_file(&partial);
@@ -63,9 +66,30 @@ pub fn seal_with(sealed: &Path, tail: &TailReader, more: &[(&str, &str)]) -> Res
     outcome.map(|()| true)
 }
 
+/// Whether a tail can be sealed into a file.
+#[derive(Debug, PartialEq, Eq)]
+pub enum State {
+    /// There is no file yet, or one with the same columns.
+    Fits,
+    /// The file has other columns.
+    OtherColumns,
+    /// The file cannot be read.
+    Damaged(String),
+}
+
+/// Looks at the file that a tail is to be sealed into.
+pub fn state(sealed: &Path, tail: &TailReader) -> State {
+    match File::open(sealed).map_err(Damage::from).and_then(Reader::open) {
+        Ok(old) if old.footer().columns == columns(&tail.origin) => State::Fits,
+        Ok(_) => State::OtherColumns,
+        Err(Damage::Io(error)) if error.kind() == io::ErrorKind::NotFound => State::Fits,
+        Err(damage) => State::Damaged(damage.to_string()),
+    }
+}
+
 /// Replaces a sealed tail by a new one, which starts with the last seconds of the old so that followers miss nothing.
-pub fn renew(path: &Path, old: &TailReader, seconds: i64) -> io::Result<TailWriter> {
-    let sequence = old.frames.last().map_or(0, |frame| frame.sequence);
+/// `sequence` is the number of the last frame written, also if that one cannot be read any more.
+pub fn renew(path: &Path, old: &TailReader, sequence: u64, seconds: i64) -> io::Result<TailWriter> {
     let newest = old.frames.last().and_then(|frame| frame.times_s.last()).copied().unwrap_or(0);
     let partial = path.with_extension("renewed");
     let outcome = TailWriter::create(&partial, old.origin.clone(), sequence).and_then(|mut tail| {
@@ -76,12 +100,18 @@ pub fn renew(path: &Path, old: &TailReader, seconds: i64) -> io::Result<TailWrit
         }
         tail.sync()?;
         fs::rename(&partial, path)?;
+        sync_folder(path)?;
         Ok(tail)
     });
     if outcome.is_err() {
         let _ = fs::remove_file(&partial);
     }
     outcome
+}
+
+/// Makes a new name survive the power, too.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Number of the last frame that a file holds.
@@ -205,7 +235,7 @@ impl<'a> Batch<'a> {
                 self.write_field(kind, field, rows, writer)?;
             }
         }
-        writer.end_group();
+        writer.end_group()?;
         Ok(())
     }
 

@@ -353,7 +353,7 @@ impl TailReader {
             return None;
         }
         let sequence = cursor.number()?;
-        let count = cursor.count()?;
+        let count = cursor.count().filter(|count| *count > 0)?;
         let (mut times_s, mut late_ms, mut last) = (Vec::new(), Vec::new(), 0i64);
         for _ in 0..count {
             last = last.wrapping_add(cursor.signed()?);
@@ -371,6 +371,10 @@ impl TailReader {
             for (length, field) in lengths.iter().zip(&file_kind.fields) {
                 let start = payload_at + (payload.len() - cursor.rest.len()) as u64;
                 cursor.bytes(*length)?;
+                // Each value has a byte at least: nothing that is claimed is larger than what is there.
+                if *length < names.len().checked_mul(count)? {
+                    return None;
+                }
                 if let Some(field) = field {
                     columns[*field] = Some((start, *length as u32));
                 }

@@ -171,7 +171,7 @@ fn a_follower_sees_every_frame_once_also_across_sealing() {
     snapshots[20..40].chunks(5).for_each(|chunk| tail.append(chunk).unwrap());
     let reader = TailReader::open(&place.tail()).unwrap();
     seal::seal(&place.sealed(), &reader).unwrap();
-    let mut tail = seal::renew(&place.tail(), &reader, 15).unwrap();
+    let mut tail = seal::renew(&place.tail(), &reader, tail.sequence, 15).unwrap();
     tail.append(&snapshots[40..]).unwrap();
     look(&mut seen);
     look(&mut seen);

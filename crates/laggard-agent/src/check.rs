@@ -5,6 +5,8 @@ use crate::source;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
+/// Sources look up names again so often.
+const LOOKS_EACH_S: u32 = 60;
 /// Reads of each source, for the mean.
 const TRIES: u32 = 20;
 const MOST_SHOWN: usize = 8;
@@ -21,13 +23,17 @@ pub fn check(config: &Config) -> Result<(), String> {
     );
     let mut total = Duration::ZERO;
     for mut source in source::sources(config) {
+        // The first read also looks up names, which is done again each minute.
+        let started = cpu();
+        let mut outcome = source.read().map(|table| table.names.len());
+        let first = cpu() - started;
         let seen = source.describe();
         let started = (Instant::now(), cpu());
-        let mut outcome = Ok(0);
         for _ in 0..TRIES {
             outcome = source.read().map(|table| table.names.len());
         }
-        let (wall, cpu) = (started.0.elapsed() / TRIES, (cpu() - started.1) / TRIES);
+        let (wall, each) = (started.0.elapsed() / TRIES, (cpu() - started.1) / TRIES);
+        let cpu = each + first.saturating_sub(each) * config.interval_s / LOOKS_EACH_S;
         total += cpu;
         match outcome {
             Ok(count) => {
@@ -75,12 +81,10 @@ fn cpu() -> Duration {
 
 fn writable(config: &Config, out: &mut String) {
     let directory = config.directory.display();
-    let probe = config.directory.join(".check");
-    let said = match std::fs::write(&probe, "") {
+    let free =
+        rustix::fs::statvfs(&config.directory).map_or(0, |known| (known.f_bavail * known.f_frsize) >> 20);
+    let said = match rustix::fs::access(&config.directory, rustix::fs::Access::WRITE_OK) {
         Ok(()) => {
-            let _ = std::fs::remove_file(&probe);
-            let free = rustix::fs::statvfs(&config.directory)
-                .map_or(0, |known| (known.f_bavail * known.f_frsize) >> 20);
             let short = if free < config.retention.keep_free_mib {
                 ": too little, nothing would be written"
             } else {
@@ -88,6 +92,7 @@ fn writable(config: &Config, out: &mut String) {
             };
             format!("{directory} can be written, {free} MiB free{short}")
         }
+        Err(rustix::io::Errno::NOENT) => format!("{directory} is not there yet; `run` makes it if it may"),
         Err(error) => format!("{directory} cannot be written: {error}"),
     };
     let _ = writeln!(out, "{said}");

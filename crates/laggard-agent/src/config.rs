@@ -1,6 +1,5 @@
 //! The configuration: TOML, every key optional, unknown keys refused with the nearest known one.
 
-use crate::source::lustre;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -192,9 +191,9 @@ impl Selection {
 }
 
 impl LustreConfig {
-    /// As said, or where there is a Lustre server.
-    pub fn enabled(&self, root: &Path) -> bool {
-        self.enabled.unwrap_or_else(|| lustre::is_here(root))
+    /// Unless it is said otherwise: a server may be mounted long after the agent has started.
+    pub fn enabled(&self) -> bool {
+        self.enabled.unwrap_or(true)
     }
 }
 

@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const LONGEST_REQUEST: usize = 8192;
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -56,11 +56,17 @@ pub fn start(config: &Expose, shared: &Shared) -> Result<(), String> {
 }
 
 fn answer(mut stream: TcpStream, token: Option<&str>, shared: &Shared) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let deadline = Instant::now() + PATIENCE;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut request = Vec::new();
     let mut part = [0; 1024];
     while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < LONGEST_REQUEST {
+        // For the request as a whole: whoever sends a byte now and then holds nobody up.
+        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        stream.set_read_timeout(Some(left))?;
+        if Instant::now() >= deadline {
+            return Ok(());
+        }
         match stream.read(&mut part)? {
             0 => break,
             count => request.extend_from_slice(&part[..count]),
@@ -107,7 +113,7 @@ fn render(shown: &Shown) -> String {
     let counts = [
         ("samples", "Snapshots taken"),
         ("late_samples", "Of these, late"),
-        ("lost_samples", "Of these, not kept"),
+        ("lost_samples", "Of these, lost because the disk did not keep up"),
     ];
     for ((name, help), count) in counts.iter().zip(shown.counts) {
         let _ = writeln!(

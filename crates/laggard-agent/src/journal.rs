@@ -8,6 +8,7 @@ use crate::config::{Config, Retention};
 use laggard_activity::kind::GAP;
 use laggard_activity::{Damage, Origin, Snapshot, Table, TailReader, TailWriter, name, seal};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Seconds after midnight at which a new file begins.
@@ -49,6 +50,12 @@ impl Complaints {
     }
 }
 
+/// Why something could not be written.
+enum Trouble {
+    NoRoom(String),
+    Other(String),
+}
+
 /// The file under way.
 struct Current {
     stem: PathBuf,
@@ -66,6 +73,8 @@ pub struct Journal {
     retention: Retention,
     current: Option<Current>,
     pending: Vec<Snapshot>,
+    /// Seconds after which the tail is sealed.
+    seal_after_s: i64,
     /// Samples that could not be written since the last that could.
     lost: u64,
     complaints: Complaints,
@@ -83,11 +92,17 @@ impl Journal {
             retention: config.retention.clone(),
             current: None,
             pending: Vec::new(),
+            seal_after_s: SEAL_AFTER_S,
             lost: 0,
             complaints: Complaints::default(),
         };
         journal.recover()?;
         Ok(journal)
+    }
+
+    /// Seals after so long; for tests, which have no hour.
+    pub fn seal_after(&mut self, seconds: i64) {
+        self.seal_after_s = seconds;
     }
 
     /// Takes a snapshot; it is on the disk a few seconds later.
@@ -117,11 +132,12 @@ impl Journal {
     fn flush(&mut self) {
         let Some(last_s) = self.pending.last().map(|snapshot| snapshot.time_s) else { return };
         if self.lost > 0 {
-            let lost = format!("journal: {} samples lost, the disk was full", self.lost);
+            let lost = format!("journal: {} samples lost, they could not be written", self.lost);
             self.pending[0] = with_gap(&self.pending[0], &lost);
         }
         let mut outcome = self.write();
-        while outcome.is_err() && self.drop_oldest() {
+        // Only where room is what lacks, and one at a time: whoever else fills the disk must not cost all of the past.
+        if matches!(outcome, Err(Trouble::NoRoom(_))) && self.drop_oldest() {
             outcome = self.write();
         }
         match outcome {
@@ -132,36 +148,44 @@ impl Journal {
                 self.lost = 0;
                 self.complaints.settle();
             }
-            Err(message) => {
+            Err(Trouble::NoRoom(message)) => {
                 self.lost += self.pending.len() as u64;
                 self.complaints.say(format!("{message}; samples are not kept until there is room"));
+            }
+            Err(Trouble::Other(message)) => {
+                self.lost += self.pending.len() as u64;
+                self.complaints.say(format!("{message}; samples are not kept until that is mended"));
             }
         }
         self.pending.clear();
         self.seal_if_due(last_s);
     }
 
-    fn write(&mut self) -> Result<(), String> {
-        let said = |path: &Path, error: &std::io::Error| format!("{}: {error}", path.display());
+    fn write(&mut self) -> Result<(), Trouble> {
+        let said = |path: &Path, error: &std::io::Error| {
+            let message = format!("{}: {error}", path.display());
+            let full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+            if full { Trouble::NoRoom(message) } else { Trouble::Other(message) }
+        };
         let keep_free = self.retention.keep_free_mib << 20;
         let free =
             rustix::fs::statvfs(&self.directory).map_or(u64::MAX, |known| known.f_bavail * known.f_frsize);
         if free < keep_free {
-            return Err(format!(
-                "{}: less than {} MiB free",
-                self.directory.display(),
-                self.retention.keep_free_mib
-            ));
+            let (directory, least) = (self.directory.display(), self.retention.keep_free_mib);
+            return Err(Trouble::NoRoom(format!("{directory}: less than {least} MiB free")));
         }
         if self.current.is_none() {
             let first_s = self.pending[0].time_s;
             self.current = Some(self.begin(first_s).map_err(|error| said(&self.directory, &error))?);
         }
         let Some(current) = &mut self.current else { return Ok(()) };
-        let outcome = current.tail.append(&self.pending).and_then(|()| current.tail.sync());
-        outcome.map_err(|error| said(&current.stem, &error))?;
+        current.tail.append(&self.pending).map_err(|error| said(&current.stem, &error))?;
         let rows = |snapshot: &Snapshot| snapshot.tables.iter().map(|table| table.names.len()).sum::<usize>();
         current.rows += self.pending.iter().map(rows).sum::<usize>();
+        // What could not be synced is written all the same; that it may not survive the power is worth a word.
+        if let Err(error) = current.tail.sync() {
+            self.complaints.say(format!("{}: not synced: {error}", current.stem.display()));
+        }
         Ok(())
     }
 
@@ -172,22 +196,30 @@ impl Journal {
         let sequence =
             sealed.and_then(laggard_activity::parquet::Reader::open).map_or(0, |old| seal::sealed_to(&old));
         let tail = TailWriter::create(&stem, self.origin.clone(), sequence)?;
-        Ok(Current { stem, tail, first_s, cycle: cycle(first_s), rows: 0, seal_at_s: first_s + SEAL_AFTER_S })
+        Ok(Current {
+            stem,
+            tail,
+            first_s,
+            cycle: cycle(first_s),
+            rows: 0,
+            seal_at_s: first_s + self.seal_after_s,
+        })
     }
 
     fn seal_if_due(&mut self, now_s: i64) {
         let Some(current) = &mut self.current else { return };
         // A clock that was set back must not put sealing off.
-        current.seal_at_s = current.seal_at_s.min(now_s + SEAL_AFTER_S);
+        current.seal_at_s = current.seal_at_s.min(now_s + self.seal_after_s);
         if now_s < current.seal_at_s && current.rows < SEAL_AFTER_ROWS {
             return;
         }
         let tail_path = name::beside(&current.stem, name::TAIL);
-        let outcome = seal_tail(&current.stem)
-            .and_then(|tail| Ok(seal::renew(&tail_path, &tail, KEPT_FOR_FOLLOWERS_S)?));
+        let outcome = seal_tail(&current.stem).and_then(|tail| {
+            Ok(seal::renew(&tail_path, &tail, current.tail.sequence, KEPT_FOR_FOLLOWERS_S)?)
+        });
         match outcome {
             Ok(tail) => {
-                (current.tail, current.rows, current.seal_at_s) = (tail, 0, now_s + SEAL_AFTER_S);
+                (current.tail, current.rows, current.seal_at_s) = (tail, 0, now_s + self.seal_after_s);
                 self.retain();
             }
             Err(error) => {
@@ -237,7 +269,11 @@ impl Journal {
     }
 
     fn drop_oldest(&self) -> bool {
-        self.old_files().first().is_some_and(|(path, _)| fs::remove_file(path).is_ok())
+        let oldest = self.old_files().into_iter().next();
+        oldest.is_some_and(|(path, _)| {
+            eprintln!("laggard-agent: no room: the oldest file goes: {}", path.display());
+            fs::remove_file(path).is_ok()
+        })
     }
 
     /// Deletes what is too old or too much. Days are counted as recorded, not by the clock: one that jumps must not delete.
@@ -271,7 +307,8 @@ fn is_another_file(current: &Current, time_s: i64) -> bool {
     cycle(time_s) > current.cycle || time_s < current.first_s - CYCLE_AT_S
 }
 
-fn with_gap(snapshot: &Snapshot, reason: &str) -> Snapshot {
+/// A snapshot that also says why others are missing.
+pub fn with_gap(snapshot: &Snapshot, reason: &str) -> Snapshot {
     let mut snapshot = snapshot.clone();
     match snapshot.tables.last_mut().filter(|table| std::ptr::eq(table.kind, &raw const GAP)) {
         Some(gaps) => gaps.push(reason, &[1]),
@@ -284,19 +321,35 @@ fn with_gap(snapshot: &Snapshot, reason: &str) -> Snapshot {
     snapshot
 }
 
-/// Seals a tail into the file beside it. A damaged file is put aside, not overwritten and not in the way.
+/// Seals a tail into the file beside it. A damaged file is put aside, not overwritten and not in the way; one with other columns, of
+/// another version or configuration, is left alone, and the tail becomes a file of its own.
 fn seal_tail(stem: &Path) -> Result<TailReader, Damage> {
     let tail = TailReader::open(&name::beside(stem, name::TAIL))?;
-    let sealed = name::beside(stem, name::SEALED);
-    match seal::seal(&sealed, &tail) {
-        Err(Damage::Content(what)) => {
-            eprintln!("laggard-agent: {}: {what}; put aside as .damaged", sealed.display());
-            fs::rename(&sealed, sealed.with_extension("damaged"))?;
-            seal::seal(&sealed, &tail)?;
+    let mut sealed = name::beside(stem, name::SEALED);
+    match seal::state(&sealed, &tail) {
+        seal::State::Fits => {}
+        seal::State::Damaged(what) => {
+            let aside = put_aside(&sealed)?;
+            eprintln!("laggard-agent: {}: {what}; put aside as {}", sealed.display(), aside.display());
         }
-        other => drop(other?),
+        seal::State::OtherColumns => {
+            let first_s = tail.frames.iter().flat_map(|frame| &frame.times_s).min().copied().unwrap_or(0);
+            let free = (first_s..).map(|first_s| name::stem(&tail.origin.host, first_s) + ".parquet");
+            let mut free = free.map(|name| sealed.with_file_name(name)).filter(|path| !path.exists());
+            sealed = free.next().unwrap_or(sealed);
+        }
     }
+    seal::seal(&sealed, &tail)?;
     Ok(tail)
+}
+
+/// Gives a damaged file a name that nobody reads, and that no other has.
+fn put_aside(path: &Path) -> std::io::Result<PathBuf> {
+    let names = (1..).map(|number| path.with_extension(format!("damaged-{number}")));
+    let aside =
+        names.into_iter().find(|aside| !aside.exists()).unwrap_or_else(|| path.with_extension("damaged"));
+    fs::rename(path, &aside)?;
+    Ok(aside)
 }
 
 fn recover_tail(path: &Path) {
@@ -308,8 +361,9 @@ fn recover_tail(path: &Path) {
             let _ = fs::remove_file(path);
         }
         Err(Damage::Content(what)) => {
-            eprintln!("laggard-agent: {}: {what}; put aside as .damaged", path.display());
-            let _ = fs::rename(path, path.with_extension("tail-damaged"));
+            let aside =
+                put_aside(path).map_or_else(|error| error.to_string(), |aside| aside.display().to_string());
+            eprintln!("laggard-agent: {}: {what}; put aside as {aside}", path.display());
         }
         // No room, most likely: it stays as it is, readable, for the next start.
         Err(Damage::Io(error)) => eprintln!("laggard-agent: {}: not sealed: {error}", path.display()),

@@ -89,7 +89,11 @@ fn arguments() -> Result<Arguments, String> {
                 arguments.options.seconds =
                     Some(parser.value().and_then(|value| value.parse()).map_err(said)?);
             }
-            // For tests only: a clock that runs faster.
+            Long("seal-after") => {
+                arguments.options.seal_after =
+                    Some(parser.value().and_then(|value| value.parse()).map_err(said)?);
+            }
+            // For tests only: a clock that runs faster, and a tail that is sealed sooner.
             Long("speed") => {
                 arguments.options.speed = parser.value().and_then(|value| value.parse()).map_err(said)?;
             }

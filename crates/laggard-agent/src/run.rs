@@ -3,15 +3,15 @@
 use crate::clock::{self, Clock};
 use crate::config::Config;
 use crate::expose::{self, Shared};
-use crate::journal::Journal;
+use crate::journal::{self, Journal};
 use crate::sampler::Sampler;
 use crate::source;
 use laggard_activity::Snapshot;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fs::{self, File};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
 use std::thread;
@@ -29,6 +29,8 @@ pub struct Options {
     pub seconds: Option<u64>,
     /// How much faster than the real clock; 0 and 1: as fast.
     pub speed: u32,
+    /// Seconds after which the tail is sealed, where that is not an hour.
+    pub seal_after: Option<i64>,
 }
 
 /// Why sampling ended.
@@ -48,18 +50,19 @@ pub fn run(path: &Path, config: &Config, options: &Options) -> Result<(), String
     let deadline_ms = options.seconds.map(|seconds| clock.now_ms() + seconds as i64 * 1000);
     let shared = Shared::default();
     expose::start(&config.expose, &shared)?;
+    let mut lock = lock(&config.directory)?;
     loop {
-        let _lock = lock(&config.directory)?;
-        let ended = sample(&config, options.verbose, &clock, deadline_ms, &signals, &shared)?;
+        let ended = sample(&config, options, &clock, deadline_ms, &signals, &shared)?;
         if ended == Ended::Stopped {
             return Ok(());
         }
-        match Config::load(path) {
-            Ok(new) => {
+        match reload(path, &config, &lock) {
+            Ok((new, new_lock)) => {
                 if new.expose != config.expose {
                     eprintln!("laggard-agent: [expose] has changed: that takes a restart");
                 }
                 config = new;
+                lock = new_lock.unwrap_or(lock);
                 eprintln!("laggard-agent: configuration read again");
             }
             Err(message) => eprintln!("laggard-agent: {message}; the old configuration stays"),
@@ -67,11 +70,21 @@ pub fn run(path: &Path, config: &Config, options: &Options) -> Result<(), String
     }
 }
 
+/// The new configuration, and the lock of its directory if that is another: both, or nothing changes.
+fn reload(path: &Path, old: &Config, _held: &File) -> Result<(Config, Option<File>), String> {
+    let new = Config::load(path)?;
+    let new_lock = if new.directory == old.directory { None } else { Some(lock(&new.directory)?) };
+    Journal::open(&new)?;
+    Ok((new, new_lock))
+}
+
 /// Two agents in one directory would write over each other's files.
 fn lock(directory: &Path) -> Result<File, String> {
     let said = |error: &dyn std::fmt::Display| format!("{}: {error}", directory.display());
     fs::DirBuilder::new().recursive(true).mode(0o755).create(directory).map_err(|error| said(&error))?;
-    let file = File::create(directory.join(".lock")).map_err(|error| said(&error))?;
+    let mut options = File::options();
+    options.write(true).create(true).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+    let file = options.open(directory.join(".lock")).map_err(|error| said(&error))?;
     flock(&file, FlockOperation::NonBlockingLockExclusive)
         .map_err(|_| said(&"another laggard-agent writes there"))?;
     Ok(file)
@@ -79,7 +92,7 @@ fn lock(directory: &Path) -> Result<File, String> {
 
 fn sample(
     config: &Config,
-    verbose: bool,
+    options: &Options,
     clock: &Clock,
     deadline_ms: Option<i64>,
     signals: &Receiver<i32>,
@@ -87,6 +100,9 @@ fn sample(
 ) -> Result<Ended, String> {
     let mut sampler = Sampler::start(source::sources(config)).map_err(|error| error.to_string())?;
     let mut journal = Journal::open(config)?;
+    if let Some(seconds) = options.seal_after {
+        journal.seal_after(seconds);
+    }
     let (hand_over, handed) = sync_channel::<Snapshot>(WAITING);
     let thread = thread::Builder::new().name("journal".into());
     let writer = thread
@@ -96,7 +112,7 @@ fn sample(
         })
         .map_err(|error| error.to_string())?;
     let patience = clock.real(i64::from(config.interval_s) * 800);
-    let mut last_s = None;
+    let (mut last_s, mut waiting_lost) = (None, 0);
     let ended = loop {
         match signals.recv_timeout(clock.real(clock::wait_ms(clock.now_ms(), config.interval_s, last_s))) {
             Ok(SIGHUP) => break Ended::Reload,
@@ -106,7 +122,7 @@ fn sample(
         let (time_s, late_ms) = clock::stamp(clock.now_ms(), config.interval_s);
         last_s = Some(time_s);
         let snapshot = sampler.sample(time_s, late_ms, patience.max(Duration::from_millis(20)));
-        if verbose {
+        if options.verbose {
             let things: Vec<String> = snapshot
                 .tables
                 .iter()
@@ -114,7 +130,7 @@ fn sample(
                 .collect();
             eprintln!("laggard-agent: sampled {time_s}, {late_ms} ms late: {}", things.join(", "));
         }
-        keep(snapshot, &hand_over, shared);
+        keep(snapshot, &mut waiting_lost, &hand_over, shared);
         if deadline_ms.is_some_and(|deadline| clock.now_ms() >= deadline) {
             break Ended::Stopped;
         }
@@ -124,17 +140,25 @@ fn sample(
     Ok(ended)
 }
 
-/// Hands a snapshot on without ever waiting: a stuck disk must not stop the sampling.
-fn keep(snapshot: Snapshot, hand_over: &SyncSender<Snapshot>, shared: &Shared) {
+/// Hands a snapshot on without ever waiting: a stuck disk must not stop the sampling. The next one that goes through says how many
+/// were lost before it.
+fn keep(snapshot: Snapshot, lost: &mut u64, hand_over: &SyncSender<Snapshot>, shared: &Shared) {
     let is_late = snapshot.late_ms > 0;
     let shown = snapshot.clone();
-    let lost =
-        matches!(hand_over.try_send(snapshot), Err(TrySendError::Full(_) | TrySendError::Disconnected(_)));
-    if let Ok(mut shared) = shared.lock() {
-        if lost && shared.counts[2] == 0 {
-            eprintln!("laggard-agent: the disk does not keep up: samples are lost");
+    let snapshot = match *lost {
+        0 => snapshot,
+        count => {
+            journal::with_gap(&snapshot, &format!("journal: {count} samples lost, the disk was too slow"))
         }
-        let news = [1, u64::from(is_late), u64::from(lost)];
+    };
+    let is_lost =
+        matches!(hand_over.try_send(snapshot), Err(TrySendError::Full(_) | TrySendError::Disconnected(_)));
+    if is_lost && *lost == 0 {
+        eprintln!("laggard-agent: the disk does not keep up: samples are lost");
+    }
+    *lost = if is_lost { *lost + 1 } else { 0 };
+    if let Ok(mut shared) = shared.lock() {
+        let news = [1, u64::from(is_late), u64::from(is_lost)];
         shared.counts.iter_mut().zip(news).for_each(|(count, new)| *count += new);
         shared.latest = Some(shown);
     }

@@ -18,11 +18,23 @@ struct Bed {
 impl Bed {
     fn new() -> Bed {
         let bed = Bed { folder: tempfile::tempdir().unwrap() };
-        fs::create_dir_all(bed.root().join("proc/net")).unwrap();
-        fs::create_dir_all(bed.files()).unwrap();
-        bed.disks(&[("sda", 1), ("sdb", 2)]);
-        bed.configure("");
+        bed.furnish();
         bed
+    }
+
+    /// On a file system in memory: what is killed is the agent, not the power, and a slow disk of this machine is not to be tested.
+    fn in_memory() -> Bed {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let bed = Bed { folder };
+        bed.furnish();
+        bed
+    }
+
+    fn furnish(&self) {
+        fs::create_dir_all(self.root().join("proc/net")).unwrap();
+        fs::create_dir_all(self.files()).unwrap();
+        self.disks(&[("sda", 1), ("sdb", 2)]);
+        self.configure("");
     }
 
     fn root(&self) -> PathBuf {
@@ -102,45 +114,48 @@ fn sampled(line: &str) -> Option<i64> {
     line.strip_prefix("laggard-agent: sampled ")?.split(',').next()?.parse().ok()
 }
 
-/// Killed at any moment, a hundred times over: every file is readable, and nothing older than ten seconds is lost.
+/// Killed at any moment, a hundred times over, in half of them while tails are sealed all the time: every file is readable, and
+/// nothing older than ten seconds is lost.
 #[test]
 fn kill_nine_a_hundred_times() {
-    const SPEED: i64 = 400;
-    let bed = Bed::new();
-    let mut seed = 2463534242u32;
-    let mut told: Vec<i64> = Vec::new();
-    for _ in 0..100 {
-        let mut agent = bed.agent(&["--verbose", "--speed", &SPEED.to_string()]);
+    std::thread::scope(|scope| {
+        for lane in 0..5u32 {
+            scope.spawn(move || kill_nine_twenty_times(lane, if lane % 2 == 0 { "3600" } else { "6" }));
+        }
+    });
+}
+
+fn kill_nine_twenty_times(lane: u32, seal_after: &str) {
+    // Flushed every five seconds, which are a quarter of a real one: the rest of the ten is for this machine to be slow in.
+    const SPEED: &str = "20";
+    let bed = Bed::in_memory();
+    let mut seed = 2_463_534_242u32.wrapping_add(lane * 7919);
+    let mut kept = 0;
+    for _ in 0..20 {
+        let mut agent = bed.agent(&["--verbose", "--speed", SPEED, "--seal-after", seal_after]);
         let mut lines = BufReader::new(agent.stderr.take().unwrap()).lines();
         // Not before it has begun, else nothing is tested.
         let first = lines.by_ref().find_map(|line| sampled(&line.unwrap())).unwrap();
         seed ^= seed << 13;
         seed ^= seed >> 17;
         seed ^= seed << 5;
-        std::thread::sleep(Duration::from_micros(u64::from(seed % 80_000)));
+        std::thread::sleep(Duration::from_millis(u64::from(seed % 1200)));
         agent.kill().unwrap();
         agent.wait().unwrap();
-        told.push(first);
         let last = lines.map_while(Result::ok).filter_map(|line| sampled(&line)).last().unwrap_or(first);
-        let newest = bed
-            .samples(&DISK)
-            .get("sda")
-            .and_then(|samples| samples.last().copied())
-            .map_or(0, |(time, _)| time);
-        // A run of less than ten seconds may leave nothing at all; and the disk of this machine has real time to answer in.
-        let writing_s = SPEED / 20;
-        assert!(
-            last - newest <= 10 + writing_s || last - first <= 10 + writing_s,
-            "sampled until {last}, kept until {newest}"
-        );
+        let samples = bed.samples(&DISK).remove("sda").unwrap_or_default();
+        let newest = samples.last().map_or(0, |(time, _)| *time);
+        assert!(last - newest.max(first) <= 10, "sampled from {first} to {last}, kept until {newest}");
+        // All that was kept before is still there.
+        assert!(samples.len() >= kept, "{} samples, and {kept} before", samples.len());
+        kept = samples.len();
     }
     bed.agent(&["--seconds", "1"]).wait().unwrap();
     let left =
         fs::read_dir(bed.files()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let strange: Vec<String> = left.filter(|name| !name.ends_with(".parquet") && name != ".lock").collect();
     assert!(strange.is_empty(), "{strange:?}");
-    let kept = bed.samples(&DISK)["sda"].len();
-    assert!(kept > 100, "{kept} samples of {} runs", told.len());
+    assert!(kept > 50, "{kept} samples of twenty runs");
 }
 
 #[test]
@@ -179,6 +194,15 @@ fn sighup_reads_the_configuration_again_and_a_wrong_one_changes_nothing() {
         said.contains("did you mean `interval_s`?") && said.contains("the old configuration stays"),
         "{said}"
     );
+    let elsewhere = fs::read_to_string(bed.folder.path().join("agent.toml")).unwrap();
+    fs::write(
+        bed.folder.path().join("agent.toml"),
+        elsewhere.replace("intervall_s = 1", "").replace("/files", "/root/proc/diskstats/x"),
+    )
+    .unwrap();
+    signal(&agent, "HUP");
+    let said = lines.next().unwrap().unwrap();
+    assert!(said.contains("the old configuration stays"), "a directory that cannot be: {said}");
     bed.configure("[disk]\nexclude = [\"sda\"]");
     signal(&agent, "HUP");
     assert!(lines.next().unwrap().unwrap().contains("read again"));
@@ -240,7 +264,7 @@ fn a_full_file_system_loses_samples_with_a_count_and_no_file() {
     errors.read_to_string(&mut said).unwrap();
     assert!(said.contains("No space left") && said.contains("writing again after"), "{said}");
     let gaps = bed.samples(&GAP);
-    assert!(gaps.keys().any(|name| name.contains("samples lost, the disk was full")), "{gaps:?}");
+    assert!(gaps.keys().any(|name| name.contains("samples lost, they could not be written")), "{gaps:?}");
     let samples = &bed.samples(&DISK)["sda"];
     assert!(samples.windows(2).any(|pair| pair[1].0 - pair[0].0 > 10), "a hole where the disk was full");
     assert!(samples.windows(2).all(|pair| pair[1].0 > pair[0].0));

@@ -108,9 +108,12 @@ impl<W: Write> Writer<W> {
     }
 
     /// Ends a row group whose columns are all written.
-    pub fn end_group(&mut self) {
-        debug_assert_eq!(self.group.chunks.len(), self.footer.columns.len());
+    pub fn end_group(&mut self) -> io::Result<()> {
+        if self.group.chunks.len() != self.footer.columns.len() {
+            return Err(io::Error::other("a row group without all of its columns"));
+        }
         self.footer.groups.push(std::mem::take(&mut self.group));
+        Ok(())
     }
 
     /// Writes the metadata, with these key-value pairs.

@@ -145,7 +145,7 @@ fn without_room_the_oldest_go_then_samples_with_a_count() {
     let activity = Activity::open(&path).unwrap();
     let mut gaps = Vec::new();
     activity.scan(0, &GAP, &[0], &mut |stretch| gaps.push(stretch.name.to_string())).unwrap();
-    assert_eq!(gaps, ["journal: 20 samples lost, the disk was full"]);
+    assert_eq!(gaps, ["journal: 20 samples lost, they could not be written"]);
 }
 
 #[test]
@@ -157,6 +157,6 @@ fn what_an_earlier_run_left_is_sealed_and_what_is_damaged_is_put_aside() {
     fs::write(folder.path().join("fs1-20110501T000005Z.tail"), "LGB1 and then nonsense").unwrap();
     fs::write(folder.path().join("fs1-20110508T235900Z.partial"), "half").unwrap();
     drop(Journal::open(&config(folder.path(), "days = 100000")).unwrap());
-    assert_eq!(names(folder.path()), ["fs1-20110501T000005Z.tail-damaged", "fs1-20110508T235900Z.parquet"]);
+    assert_eq!(names(folder.path()), ["fs1-20110501T000005Z.damaged-1", "fs1-20110508T235900Z.parquet"]);
     assert_eq!(seconds(&folder.path().join("fs1-20110508T235900Z.parquet")).len(), 50);
 }

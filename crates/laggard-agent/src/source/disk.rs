@@ -25,6 +25,8 @@ pub struct Disks {
     config: DiskConfig,
     /// The name of each device by the kernel's name and numbers; `None` if it is left out.
     known: HashMap<(String, i64, i64), Option<Arc<str>>>,
+    /// The best of /dev/disk/by-id for each kernel name, read when `known` is empty.
+    by_id: HashMap<String, String>,
     looked: Option<Instant>,
 }
 
@@ -32,7 +34,14 @@ impl Disks {
     /// The devices below a root.
     pub fn new(root: &Path, config: &DiskConfig) -> Disks {
         let diskstats = ProcFile::new(root, "proc/diskstats");
-        Disks { root: root.into(), diskstats, config: config.clone(), known: HashMap::new(), looked: None }
+        Disks {
+            root: root.into(),
+            diskstats,
+            config: config.clone(),
+            known: HashMap::new(),
+            by_id: HashMap::new(),
+            looked: None,
+        }
     }
 }
 
@@ -48,10 +57,11 @@ impl Source for Disks {
     fn read(&mut self) -> Result<Table, String> {
         if self.looked.is_none_or(|looked| looked.elapsed() > LOOK_AGAIN) {
             self.known.clear();
+            self.by_id = by_id(&self.root);
             self.looked = Some(Instant::now());
         }
         let mut table = Table::new(&DISK);
-        let naming = Names { root: &self.root, config: &self.config };
+        let naming = Names { root: &self.root, config: &self.config, by_id: &self.by_id };
         for line in self.diskstats.read()?.lines() {
             let mut words = line.split_ascii_whitespace();
             let (Some(major), Some(minor), Some(name)) =
@@ -60,7 +70,18 @@ impl Source for Disks {
                 continue;
             };
             let key = (name.to_string(), major, minor);
-            let stable = self.known.entry(key).or_insert_with(|| naming.of(name)).clone();
+            let stable = match self.known.get(&key) {
+                Some(known) => known.clone(),
+                None => {
+                    // Two devices with one name, such as two paths without multipath: the second keeps the kernel's.
+                    let is_taken =
+                        |stable: &Arc<str>| self.known.values().flatten().any(|known| known == stable);
+                    let found =
+                        naming.of(name).map(|stable| if is_taken(&stable) { name.into() } else { stable });
+                    self.known.insert(key, found.clone());
+                    found
+                }
+            };
             if let Some(stable) = stable
                 && let Some(mut values) = fields(words)
             {
@@ -147,12 +168,17 @@ fn fields<'a>(words: impl Iterator<Item = &'a str>) -> Option<[i64; 20]> {
 struct Names<'a> {
     root: &'a Path,
     config: &'a DiskConfig,
+    by_id: &'a HashMap<String, String>,
 }
 
 impl Names<'_> {
     fn of(&self, kernel: &str) -> Option<Arc<str>> {
         // The kernel writes `!` in /sys where a name has a slash.
         let folder = self.root.join("sys/block").join(kernel.replace('/', "!"));
+        // Partitions and other things that nobody asked for by name need no look-up.
+        if self.config.include.is_empty() && !self.is_usual(kernel, &folder) {
+            return None;
+        }
         let stable = self.stable(kernel, &folder);
         let any = |patterns: &[String]| {
             patterns.iter().any(|pattern| matches(pattern, kernel) || matches(pattern, &stable))
@@ -187,24 +213,27 @@ impl Names<'_> {
             Some(text.trim().to_string()).filter(|text| !text.is_empty())
         };
         line(folder.join("dm/name"))
-            .or_else(|| self.by_id(kernel))
+            .or_else(|| self.by_id.get(kernel).cloned())
             .or_else(|| line(folder.join("wwid")))
             .or_else(|| line(folder.join("device/wwid")))
             .map_or_else(|| kernel.to_string(), |name| name.replace(char::is_whitespace, "_"))
     }
+}
 
-    fn by_id(&self, kernel: &str) -> Option<String> {
-        let links = fs::read_dir(self.root.join("dev/disk/by-id")).ok()?.flatten();
-        let leads_here = |path: &PathBuf| {
-            fs::read_link(path).is_ok_and(|target| target.file_name().is_some_and(|name| name == kernel))
-        };
-        let names = links.map(|link| link.path()).filter(leads_here);
-        let mut names: Vec<String> =
-            names.filter_map(|path| Some(path.file_name()?.to_str()?.to_string())).collect();
-        // Of several names the World Wide Name is the one that other hosts see too.
-        names.sort_by_key(|name| (!name.starts_with("wwn-"), name.clone()));
-        names.into_iter().next()
+/// For each kernel name the best of /dev/disk/by-id: the World Wide Name, which other hosts see too, else the first.
+fn by_id(root: &Path) -> HashMap<String, String> {
+    let mut best: HashMap<String, String> = HashMap::new();
+    for link in fs::read_dir(root.join("dev/disk/by-id")).into_iter().flatten().flatten() {
+        let Ok(target) = fs::read_link(link.path()) else { continue };
+        let kernel = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = link.file_name().to_string_lossy().into_owned();
+        let rank = |name: &str| (!name.starts_with("wwn-"), name.to_string());
+        match best.get(&kernel) {
+            Some(known) if rank(known) <= rank(&name) => {}
+            _ => drop(best.insert(kernel, name)),
+        }
     }
+    best
 }
 
 fn is_multipath(folder: &Path) -> bool {
@@ -278,6 +307,16 @@ mod tests {
         assert_eq!(names(root.path(), &only), ["ddn6_lun00", "loop0"]);
         let without = DiskConfig { exclude: vec!["sd*".into()], ..DiskConfig::default() };
         assert_eq!(names(root.path(), &without), ["ddn6_lun00", "eui.0025"], "also by the kernel's name");
+    }
+
+    #[test]
+    fn two_devices_of_one_name_are_told_apart() {
+        let line = |number: u32, name: &str| format!("8 {number} {name} {number} 2 3 4 5 6 7 8 9 10 11\n");
+        let root = machine(&(line(0, "sda") + &line(16, "sdb")), &["sda/device", "sdb/device"]);
+        for name in ["sda", "sdb"] {
+            fs::write(root.path().join("sys/block").join(name).join("device/wwid"), "naa.5000\n").unwrap();
+        }
+        assert_eq!(names(root.path(), &DiskConfig::default()), ["naa.5000", "sdb"]);
     }
 
     #[test]

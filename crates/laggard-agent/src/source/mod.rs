@@ -52,7 +52,7 @@ pub fn sources(config: &Config) -> Vec<Box<dyn Source>> {
         all.push(Box::new(peer::Peers::new(&config.peer)));
         all.push(Box::new(address::Addresses::new(root)));
     }
-    if config.lustre.enabled(root) {
+    if config.lustre.enabled() {
         all.push(Box::new(lustre::Lustre::new(root)));
     }
     if config.host.enabled {
