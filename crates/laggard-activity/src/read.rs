@@ -86,6 +86,12 @@ impl Activity {
         Ok(Activity { path: path.into(), sealed, tail, origin, damaged })
     }
 
+    /// One sealed file by itself, whatever it is called.
+    pub fn from_sealed(sealed: Reader) -> Activity {
+        let origin = origin(&sealed);
+        Activity { path: PathBuf::new(), sealed: Some(sealed), tail: None, origin, damaged: Vec::new() }
+    }
+
     /// The path that it was opened by.
     pub fn path(&self) -> &Path {
         &self.path
@@ -107,7 +113,7 @@ impl Activity {
             self.sealed.iter().flat_map(|sealed| &sealed.footer().groups).flat_map(|group| &group.chunks);
         let mut hasher = crc32fast::Hasher::new();
         chunks.for_each(|chunk| {
-            hasher.update(&[chunk.crc, chunk.length as u32].map(u32::to_le_bytes).concat())
+            hasher.update(&[chunk.crc, chunk.length as u32].map(u32::to_le_bytes).concat());
         });
         let tail = self.tail.iter().flat_map(|tail| &tail.frames).last().map_or(0, |frame| frame.sequence);
         format!("{:08x}-{}-{tail}", hasher.finalize(), self.groups())

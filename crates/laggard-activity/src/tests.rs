@@ -156,6 +156,38 @@ fn the_parquet_crate_reads_what_we_write() {
 }
 
 #[test]
+fn other_values_at_the_same_times_are_another_state() {
+    let states: Vec<String> = [2, 3, 2]
+        .map(|factor| {
+            let place = Place::new();
+            let mut table = Table::new(&DISK);
+            table.push("sda", &[factor]);
+            let snapshot = Snapshot { time_s: START_S, late_ms: 0, tables: vec![table] };
+            TailWriter::create(&place.tail(), origin(), 0).unwrap().append(&[snapshot]).unwrap();
+            seal::seal(&place.sealed(), &TailReader::open(&place.tail()).unwrap()).unwrap();
+            Activity::open(&place.stem).unwrap().fingerprint()
+        })
+        .to_vec();
+    assert!(states[0] == states[2] && states[0] != states[1], "{states:?}");
+}
+
+#[test]
+fn a_tail_is_not_sealed_into_a_file_with_other_columns() {
+    let place = Place::new();
+    let write = |kinds: Vec<&'static kind::Kind>| {
+        let mut tail = TailWriter::create(&place.tail(), Origin { kinds, ..origin() }, 0).unwrap();
+        tail.append(&[snapshot(1, 2)]).unwrap();
+        TailReader::open(&place.tail()).unwrap()
+    };
+    seal::seal(&place.sealed(), &write(vec![&DISK, &HOST])).unwrap();
+    let before = fs::read(place.sealed()).unwrap();
+    let other = write(vec![&DISK, &NET, &HOST]);
+    assert_eq!(seal::state(&place.sealed(), &other), seal::State::OtherColumns);
+    assert!(seal::seal(&place.sealed(), &other).is_err());
+    assert_eq!(fs::read(place.sealed()).unwrap(), before);
+}
+
+#[test]
 fn a_follower_sees_every_frame_once_also_across_sealing() {
     let place = Place::new();
     let snapshots: Vec<Snapshot> = (0..60).map(|second| snapshot(second, 1)).collect();

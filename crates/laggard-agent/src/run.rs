@@ -56,7 +56,7 @@ pub fn run(path: &Path, config: &Config, options: &Options) -> Result<(), String
         if ended == Ended::Stopped {
             return Ok(());
         }
-        match reload(path, &config, &lock) {
+        match reload(path, &config) {
             Ok((new, new_lock)) => {
                 if new.expose != config.expose {
                     eprintln!("laggard-agent: [expose] has changed: that takes a restart");
@@ -71,7 +71,7 @@ pub fn run(path: &Path, config: &Config, options: &Options) -> Result<(), String
 }
 
 /// The new configuration, and the lock of its directory if that is another: both, or nothing changes.
-fn reload(path: &Path, old: &Config, _held: &File) -> Result<(Config, Option<File>), String> {
+fn reload(path: &Path, old: &Config) -> Result<(Config, Option<File>), String> {
     let new = Config::load(path)?;
     let new_lock = if new.directory == old.directory { None } else { Some(lock(&new.directory)?) };
     Journal::open(&new)?;

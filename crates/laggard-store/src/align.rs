@@ -224,6 +224,7 @@ impl Aligned {
     pub fn replay(&self, mut each: impl FnMut(Sample)) {
         let Some((mut from, last)) = self.slots() else { return };
         let mut replay = |to: i64, chunk: &[(usize, Metric, Series)]| {
+            let to = to.max(from);
             // What is in memory goes along, slot for slot.
             let held = self.series.iter().map(|(component, metric, slots)| {
                 let [start, end] = [from, to].map(|bound| slots.partition_point(|(slot, _)| *slot < bound));
@@ -255,6 +256,8 @@ impl Aligned {
                 each(&placed);
             }
         }
+        // Or a host would be missing without a reason.
+        stream.unread().for_each(|message| eprintln!("laggard: {message}"));
     }
 
     fn in_order(&self, series: &[Slice], each: &mut impl FnMut(Sample)) {

@@ -303,12 +303,14 @@ struct HostFile {
     path: PathBuf,
     host: String,
     sequence: u64,
+    /// Samples of the fullest hour, and seconds between them.
+    interval: (usize, u32),
 }
 
 impl HostFile {
     fn new(folder: &Path, host: &str) -> HostFile {
         // The real name follows when the first sample is known.
-        HostFile { path: folder.join(name::safe(host)), host: host.into(), sequence: 0 }
+        HostFile { path: folder.join(name::safe(host)), host: host.into(), sequence: 0, interval: (0, 1) }
     }
 
     fn write(
@@ -317,7 +319,11 @@ impl HostFile {
         moments: BTreeMap<i64, BTreeMap<(usize, String), Vec<i64>>>,
     ) -> Result<(), Damage> {
         let Some(first_ms) = moments.keys().next().copied() else { return Ok(()) };
-        let interval_s = request.step_s.unwrap_or_else(|| usual_step_s(&moments));
+        // The fullest hour knows best how often there was a sample.
+        if moments.len() > self.interval.0 {
+            self.interval = (moments.len(), usual_step_s(&moments));
+        }
+        let interval_s = request.step_s.unwrap_or(self.interval.1);
         let origin = Origin { host: self.host.clone(), interval_s, kinds: vec![&DISK, &NET, &TCP] };
         if self.sequence == 0 {
             let stem = name::stem(&self.host, first_ms.div_euclid(1000));

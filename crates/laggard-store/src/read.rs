@@ -190,6 +190,9 @@ impl Reading<'_> {
         let (recording, problems) = (&mut self.recording, &mut *self.problems);
         match Format::of(&start).map_err(wrong)? {
             Format::Packed(packing) => {
+                if let Some(name) = packed_activity(path) {
+                    return self.packed_activity(path, name, file, packing);
+                }
                 let unpacked =
                     unpack(file, packing).map_err(|error| wrong(format!("cannot be unpacked: {error}")))?;
                 return self.content(path, unpacked, progress);
@@ -219,15 +222,39 @@ impl Reading<'_> {
     }
 }
 
+/// The name that a packed activity file has when it is unpacked.
+fn packed_activity(path: &Path) -> Option<&str> {
+    let name = path.file_stem()?.to_str()?;
+    laggard_activity::name::parse(Path::new(name)).map(|_| name)
+}
+
+impl Reading<'_> {
+    /// An activity file is read again and again: it is unpacked into a folder that stays as long as the recording.
+    fn packed_activity(
+        &mut self,
+        path: &Path,
+        name: &str,
+        file: File,
+        packing: Packing,
+    ) -> Result<(), ReadError> {
+        let io = |source| ReadError::Io { path: path.into(), source };
+        let wrong = |message: String| ReadError::Format { path: path.into(), message };
+        let mut unpacked =
+            unpack(file, packing).map_err(|error| wrong(format!("cannot be unpacked: {error}")))?;
+        let folder = tempfile::tempdir().map_err(io)?;
+        let place = folder.path().join(name);
+        std::io::copy(&mut unpacked, &mut File::create(&place).map_err(io)?).map_err(io)?;
+        let rows = self.hosts.add_file(&place, self.problems).map_err(|damage| wrong(damage.to_string()))?;
+        self.recording.samples += rows;
+        self.hosts.keep(folder);
+        Ok(())
+    }
+}
+
 /// Unpacks into a file without a name, which is gone when it is closed.
 fn unpack(file: File, packing: Packing) -> std::io::Result<File> {
     let mut unpacked = tempfile::tempfile()?;
-    let input = BufReader::new(file);
-    let mut reader: Box<dyn Read> = match packing {
-        Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
-        Packing::Xz => Box::new(lzma_rust2::XzReader::new(input, true)),
-        Packing::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(input)?),
-    };
+    let mut reader = unpacker(file, packing)?;
     // What could be unpacked before the damage is worth reading; without anything it is a failure.
     match std::io::copy(&mut reader, &mut unpacked) {
         Err(error) if unpacked.stream_position()? == 0 => return Err(error),
@@ -236,18 +263,37 @@ fn unpack(file: File, packing: Packing) -> std::io::Result<File> {
     Ok(unpacked)
 }
 
-/// Whether a file of a directory is an input, by its name or its first bytes.
+fn unpacker(file: File, packing: Packing) -> std::io::Result<Box<dyn Read>> {
+    let input = BufReader::new(file);
+    Ok(match packing {
+        Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
+        Packing::Xz => Box::new(lzma_rust2::XzReader::new(input, true)),
+        Packing::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(input)?),
+    })
+}
+
+/// Whether a file of a directory is an input: activity files and CSV by their names, sysstat's by their first bytes, also packed.
 pub fn is_input(path: &Path) -> bool {
-    if path.extension().is_some_and(|ending| ending == "csv") {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let plain = ["gz", "xz", "zst"].iter().find_map(|ending| name.strip_suffix(&format!(".{ending}")));
+    if plain.unwrap_or(&name).ends_with(".csv") || plain.is_some_and(|_| packed_activity(path).is_some()) {
         return true;
     }
-    let is_packed_name =
-        path.extension().is_some_and(|ending| ["gz", "xz", "zst"].iter().any(|known| ending == *known));
-    let format = laggard_activity::tail::start_of(path).ok().and_then(|start| Format::of(&start).ok());
-    match format {
-        Some(Format::Activity) => laggard_activity::name::parse(path).is_some(),
-        Some(Format::Sysstat) => true,
-        Some(Format::Packed(_)) => is_packed_name,
+    let start = laggard_activity::tail::start_of(path).unwrap_or_default();
+    match (Format::of(&start), plain) {
+        (Ok(Format::Activity), None) => laggard_activity::name::parse(path).is_some(),
+        (Ok(Format::Sysstat), None) => true,
+        // Its text, which sysstat leaves beside it, says the same again, in local time.
+        (Ok(Format::Packed(packing)), Some(_)) => {
+            let unpacked = File::open(path).and_then(|file| first_bytes(file, packing));
+            unpacked.is_ok_and(|start| sysstat::layout::is_sysstat(&start))
+        }
         _ => false,
     }
+}
+
+fn first_bytes(file: File, packing: Packing) -> std::io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    unpacker(file, packing)?.take(64).read_to_end(&mut start)?;
+    Ok(start)
 }

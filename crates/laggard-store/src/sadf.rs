@@ -47,7 +47,17 @@ pub fn read(
         .map_err(|error| format!("JSON, but not of `sadf -j` or `iostat -o JSON`, or not whole: {error}"))?;
     for host in document.sysstat.hosts {
         let mut lines = Lines::default();
-        for statistics in &host.statistics {
+        // The first report of iostat is about all the time since boot.
+        let is_iostat = |statistics: &&Statistics| statistics.timestamp.is_string();
+        let since_boot = host.statistics.iter().take(1).filter(is_iostat).count();
+        for statistics in host.statistics.iter().skip(since_boot) {
+            if statistics.timestamp["utc"] == 0
+                || statistics.timestamp["tz"].as_str().is_some_and(|zone| zone != "UTC")
+            {
+                problems.add(path, None, "zone", || {
+                    "times of another zone than UTC, and it is not told which: taken as UTC; run sadf without -T or -t".into()
+                });
+            }
             let Some(time_s) = moment(&statistics.timestamp) else {
                 problems.add(path, None, "timestamp", || {
                     format!(

@@ -29,6 +29,7 @@ struct Text {
     section: Vec<String>,
     subject: Subject,
     columns: Vec<String>,
+    name_is_last: bool,
     /// Of a sar line: the last second of the day.
     clock_s: i64,
     /// Of iostat: the moment of the report, and how many there were.
@@ -85,6 +86,7 @@ impl Text {
                 section: Vec::new(),
                 subject: Subject::Other,
                 columns: Vec::new(),
+                name_is_last: false,
                 clock_s: 0,
                 report_s: None,
                 reports: 0,
@@ -142,6 +144,7 @@ impl Text {
         match words.as_slice() {
             [_, heading @ ("DEV" | "IFACE"), columns @ ..] => {
                 self.subject = if *heading == "DEV" { Subject::Disk } else { Subject::Interface };
+                self.name_is_last = false;
                 // Errors of interfaces have the same heading, and none of the columns that are wanted.
                 self.columns = columns.iter().map(ToString::to_string).collect();
                 if self.columns != self.section {
@@ -149,17 +152,26 @@ impl Text {
                     (self.day_s, self.clock_s) = (self.first_day_s, clock_s);
                 }
             }
+            // With -p or -h sysstat 12 puts the name last.
+            [_, columns @ .., heading @ ("DEV" | "IFACE")] => {
+                self.subject = if *heading == "DEV" { Subject::Disk } else { Subject::Interface };
+                self.name_is_last = true;
+                self.columns = columns.iter().map(ToString::to_string).collect();
+                if self.columns != self.section {
+                    self.section.clone_from(&self.columns);
+                    (self.day_s, self.clock_s) = (self.first_day_s, clock_s);
+                }
+            }
+            [_, values @ .., name] if self.name_is_last && values.len() == self.columns.len() => {
+                self.pass_midnight(clock_s);
+                self.values(name, self.day_s + clock_s, values);
+            }
             [_, name, values @ ..]
                 if values.len() == self.columns.len()
                     && values.iter().all(|value| number(value).is_some()) =>
             {
-                // Past midnight: sar goes on with the next day.
-                if clock_s < self.clock_s && self.clock_s - clock_s > DAY_S / 2 {
-                    self.day_s += DAY_S;
-                }
-                self.clock_s = clock_s;
-                let time_s = self.day_s + clock_s;
-                self.values(name, time_s, values);
+                self.pass_midnight(clock_s);
+                self.values(name, self.day_s + clock_s, values);
             }
             [_, _, ..] => {
                 self.subject = Subject::Other;
@@ -167,6 +179,14 @@ impl Text {
             }
             _ => {}
         }
+    }
+
+    /// Past midnight sar goes on with the next day.
+    fn pass_midnight(&mut self, clock_s: i64) {
+        if clock_s < self.clock_s && self.clock_s - clock_s > DAY_S / 2 {
+            self.day_s += DAY_S;
+        }
+        self.clock_s = clock_s;
     }
 
     fn values(&mut self, name: &str, time_s: i64, values: &[&str]) {
@@ -275,6 +295,14 @@ Average:          sda      6.00      0.00      0.50      0.00     38.57      0.0
         assert_eq!(series(&recording, "oss1", Metric::Rxbyt), [(midnight - 10, 3072.0)]);
         assert_eq!(recording.find("oss1:sda1"), None);
         assert!(said.len() == 1 && said[0].contains("UTC"), "{said:?}");
+    }
+
+    #[test]
+    fn pretty_sar_has_the_name_last() {
+        let text = "Linux 6.1 (oss1)  2019-06-30  _x86_64_  (8 CPU)\n\n10:00:00  tps  rkB/s  wkB/s  await  %util DEV\n10:00:01  2.00  4.00  8.00  3.00  1.00 sda\n10:00:02  2.00  4.00  8.00  5.00  1.00 sda\n";
+        let (recording, _) = recording(text);
+        let ten = time::parse("2019-06-30T10:00:00Z").unwrap();
+        assert_eq!(series(&recording, "oss1:sda", Metric::Await), [(ten + 1, 3.0), (ten + 2, 5.0)]);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 
 use crate::activity::summary::{self, FOLDER};
 use crate::activity::{FileInfo, HostFiles};
-use crate::convert;
+use crate::convert::{self, Placed};
+use crate::problem::Problems;
 use crate::read::{ReadError, is_input};
 use crate::recording::Recording;
 use crate::time;
@@ -28,12 +29,20 @@ pub fn files(directory: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let mut found = Vec::new();
     let mut pending = vec![directory.to_path_buf()];
     while let Some(next) = pending.pop() {
-        for entry in fs::read_dir(&next).map_err(io)? {
-            let path = entry.map_err(io)?.path();
-            if path.is_dir() {
+        let entries = match fs::read_dir(&next) {
+            Ok(entries) => entries,
+            // Such as lost+found: what may not be seen below is not what was asked for.
+            Err(_) if next != directory => continue,
+            Err(error) => return Err(io(error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(io)?;
+            let path = entry.path();
+            // A link to a folder may lead back here.
+            if entry.file_type().is_ok_and(|known| known.is_dir()) {
                 // Summaries are made from the files beside them, and stand for those when they are read.
                 pending.extend(Some(path).filter(|path| path.file_name().is_some_and(|name| name != FOLDER)));
-            } else if is_input(&path) {
+            } else if path.is_file() && is_input(&path) {
                 found.push(path);
             }
         }
@@ -54,8 +63,12 @@ pub fn files(directory: &Path) -> Result<Vec<PathBuf>, ReadError> {
     Ok(found)
 }
 
-/// Adds a recording to a store, made if new. Returns the files written.
-pub fn import(recording: &Recording, directory: &Path) -> Result<Vec<PathBuf>, ReadError> {
+/// Adds a recording to a store, made if new. Returns the files; what could not be taken over is a problem.
+pub fn import(
+    recording: &Recording,
+    directory: &Path,
+    problems: &mut Problems,
+) -> Result<Vec<PathBuf>, ReadError> {
     let io = |path: &Path| {
         let path = path.to_path_buf();
         move |source| ReadError::Io { path, source }
@@ -75,10 +88,14 @@ pub fn import(recording: &Recording, directory: &Path) -> Result<Vec<PathBuf>, R
     let mut written = Vec::new();
     for host in recording.hosts().iter() {
         for file in &host.files {
-            written.extend(import_counters(host, file, directory).map_err(|damage| match damage {
-                Damage::Io(source) => ReadError::Io { path: file.path.clone(), source },
-                Damage::Content(what) => ReadError::Format { path: file.path.clone(), message: what.into() },
-            })?);
+            match import_counters(host, file, recording.hosts().bounds_s, directory) {
+                Ok(placed) => take(placed, &file.path, &mut written, problems),
+                // No room, most likely: that is not one file's problem.
+                Err(Damage::Io(source)) => return Err(ReadError::Io { path: file.path.clone(), source }),
+                Err(Damage::Content(what)) => {
+                    problems.add(&file.path, None, "import", || format!("{what}; not imported"));
+                }
+            }
         }
     }
     for (day, samples) in by_day(recording) {
@@ -90,17 +107,36 @@ pub fn import(recording: &Recording, directory: &Path) -> Result<Vec<PathBuf>, R
     Ok(written)
 }
 
+/// Notes what became of a recording's days.
+fn take(placed: Vec<Placed>, source: &Path, written: &mut Vec<PathBuf>, problems: &mut Problems) {
+    for one in placed {
+        match one {
+            Placed::There(path) => written.push(path),
+            Placed::Taken(path) => problems.add(source, None, "taken", || {
+                format!("not imported: {} is another recording of that host and time; are there two hosts of one name?", path.display())
+            }),
+        }
+    }
+}
+
 /// Takes a recording of counters over, a file a day, with their summaries.
-fn import_counters(host: &HostFiles, file: &FileInfo, directory: &Path) -> Result<Vec<PathBuf>, Damage> {
+fn import_counters(
+    host: &HostFiles,
+    file: &FileInfo,
+    bounds_s: Option<(i64, i64)>,
+    directory: &Path,
+) -> Result<Vec<Placed>, Damage> {
     let folder = directory.join(name::safe(&host.name));
     fs::create_dir_all(&folder)?;
-    let files = convert::to_activity(host, file, &folder)?;
-    for path in &files {
-        if let Some(place) = summary::place(path) {
+    let placed = convert::to_activity(host, file, bounds_s, &folder)?;
+    for one in &placed {
+        if let Placed::There(path) = one
+            && let Some(place) = summary::place(path)
+        {
             summary::make(path, &place)?;
         }
     }
-    Ok(files)
+    Ok(placed)
 }
 
 type DaySample = (i64, usize, Metric, f64);
@@ -168,7 +204,6 @@ fn one_field(name: &str) -> std::borrow::Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Problems;
     use crate::read::read;
 
     fn recording(value: f64) -> Recording {
@@ -184,8 +219,8 @@ mod tests {
     fn imports_read_back_and_the_later_one_counts() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("store");
-        assert_eq!(import(&recording(1.5), &store).unwrap().len(), 2);
-        import(&recording(2.5), &store).unwrap();
+        assert_eq!(import(&recording(1.5), &store, &mut Problems::default()).unwrap().len(), 2);
+        import(&recording(2.5), &store, &mut Problems::default()).unwrap();
         let back = read(&[store], None, &mut Problems::default(), &|_, _| {}).unwrap();
         assert_eq!(back.series(0, Metric::Await).unwrap(), &vec![(86_399, 2.5), (86_400, 2.5)]);
         assert_eq!(back.observed()[0].server.as_deref(), Some("fs1"));
@@ -195,7 +230,7 @@ mod tests {
     fn a_directory_of_other_things_is_not_touched() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("precious.txt"), "x").unwrap();
-        let error = import(&recording(1.0), folder.path()).unwrap_err().to_string();
+        let error = import(&recording(1.0), folder.path(), &mut Problems::default()).unwrap_err().to_string();
         assert!(error.contains("not a store"), "{error}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }

@@ -63,10 +63,12 @@ struct HostStream {
     host: HostFiles,
     /// Segments still to read: file, segment, first second.
     left: VecDeque<(usize, usize, i64)>,
-    open: Option<(usize, Arc<dyn Counters>)>,
+    open: BTreeMap<usize, Arc<dyn Counters>>,
     disks: BTreeMap<String, Lane>,
     interfaces: BTreeMap<String, Lane>,
     clients: Lane,
+    /// Files that could be read when they were listed, and cannot now.
+    unread: Vec<String>,
 }
 
 /// All hosts under replay.
@@ -95,14 +97,18 @@ impl Stream {
                 let wanted = segments.filter(|(_, (from, to))| *from <= bounds_s.1 && *to >= bounds_s.0);
                 wanted.map(move |(segment, (from, _))| (file, segment, *from))
             });
-            let left = segments.collect();
+            // In time order, also where the files of a host overlap.
+            let mut left: Vec<(usize, usize, i64)> = segments.collect();
+            left.sort_by_key(|(file, segment, first_s)| (*first_s, *file, *segment));
+            let left = left.into();
             HostStream {
                 host,
                 left,
-                open: None,
+                open: BTreeMap::new(),
                 disks: BTreeMap::new(),
                 interfaces: BTreeMap::new(),
                 clients: Lane::default(),
+                unread: Vec::new(),
             }
         };
         Stream {
@@ -114,6 +120,11 @@ impl Stream {
             disks: Plan::disks(wanted),
             interfaces: Plan::interfaces(wanted),
         }
+    }
+
+    /// What could not be read since the files were listed.
+    pub fn unread(&self) -> impl Iterator<Item = &String> {
+        self.hosts.iter().flat_map(|host| &host.unread)
     }
 
     /// The next hour that has something in it; `None` at the end.
@@ -164,11 +175,16 @@ impl HostStream {
         incoming: &mut BTreeMap<usize, Lane>,
     ) {
         let Some((file, segment, _)) = self.left.pop_front() else { return };
-        if self.open.as_ref().is_none_or(|(known, _)| *known != file) {
-            // What cannot be opened or read now was told when the files were listed.
-            self.open = self.host.files[file].open().ok().map(|counters| (file, counters));
-        }
-        let Some((_, activity)) = &self.open else { return };
+        let activity = match self.open.remove(&file) {
+            Some(activity) => activity,
+            None => match self.host.files[file].open() {
+                Ok(activity) => activity,
+                Err(damage) => {
+                    self.unread.push(format!("{}: {damage}", self.host.files[file].path.display()));
+                    return;
+                }
+            },
+        };
         let interval_s = i64::from(self.host.files[file].interval_s);
         let clock = Grid { grid_s, bounds_s, interval_s, patience_ms: 3000 * grid_s.max(interval_s) };
         if !disks.fields.is_empty() {
@@ -198,6 +214,9 @@ impl HostStream {
                 };
                 clock.windows(lane, stretch);
             });
+        }
+        if self.left.iter().any(|(other, _, _)| *other == file) {
+            self.open.insert(file, activity);
         }
     }
 

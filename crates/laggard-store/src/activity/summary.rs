@@ -44,7 +44,7 @@ pub fn place(file: &Path) -> Option<PathBuf> {
 /// Makes a summary, unless it is there and as new as its file.
 pub fn make(file: &Path, summary: &Path) -> Result<FileInfo, Damage> {
     let source = Activity::open(file)?;
-    let state = state(&source);
+    let state = source.fingerprint();
     let info = |known: &Activity| FileInfo {
         path: summary.into(),
         held: None,
@@ -60,21 +60,13 @@ pub fn make(file: &Path, summary: &Path) -> Result<FileInfo, Damage> {
     // Beside its place, under a name of its own: two may be at it at once.
     let scratch = summary.with_extension(format!("{}.making", std::process::id()));
     let outcome = write(&source, &scratch, &state)
-        .and_then(|()| Ok(fs::rename(scratch.with_extension("made"), summary)?));
+        .and_then(|()| Ok(fs::rename(scratch.with_extension("made"), summary)?))
+        .and_then(|()| Ok(seal::sync_folder(summary)?));
     for ending in ["tail", "made", "partial"] {
         let _ = fs::remove_file(scratch.with_extension(ending));
     }
     outcome?;
     Ok(info(&Activity::open(summary)?))
-}
-
-/// What would make a summary of an earlier state stale.
-fn state(source: &Activity) -> String {
-    let spans: Vec<String> = (0..source.segments())
-        .map(|segment| source.span_s(segment))
-        .map(|(from, to)| format!("{from}-{to}"))
-        .collect();
-    spans.join(",")
 }
 
 fn write(source: &Activity, scratch: &Path, state: &str) -> Result<(), Damage> {
@@ -83,7 +75,11 @@ fn write(source: &Activity, scratch: &Path, state: &str) -> Result<(), Damage> {
     let mut sequence = 0;
     for segment in 0..source.segments() {
         let mut writer = TailWriter::create(&tail, origin.clone(), sequence)?;
-        let snapshots = last_of_slots(source, segment)?;
+        let snapshots = match last_of_slots(source, segment) {
+            // What is damaged is left out; it was told when the file was read.
+            Err(Damage::Content(_)) => continue,
+            other => other?,
+        };
         // One frame for a while: they are read as a whole.
         snapshots.chunks(60).try_for_each(|some| writer.append(some))?;
         sequence = writer.sequence;

@@ -10,7 +10,8 @@ use laggard_activity::{Origin, Snapshot, Table, TailReader, TailWriter, seal};
 use laggard_core::model::Roster;
 use std::fs;
 
-const START_S: i64 = 1_304_899_200;
+/// 2011-05-09T00:00:05Z, when a day's file begins.
+const START_S: i64 = 1_304_899_205;
 
 /// What a disk has done by a second: its load has a rhythm, and one disk is slow.
 fn disk(host: usize, disk: usize, second: i64) -> Vec<(&'static str, i64)> {
@@ -145,7 +146,7 @@ fn a_store_with_summaries_says_the_same_as_the_files() {
     fs::create_dir(&raw).unwrap();
     record(&raw, 8000);
     let recording = read(std::slice::from_ref(&raw), None, &mut Problems::default(), &|_, _| {}).unwrap();
-    store::import(&recording, &kept).unwrap();
+    store::import(&recording, &kept, &mut Problems::default()).unwrap();
     let summaries = kept.join(summary::FOLDER);
     assert_eq!(fs::read_dir(&summaries).unwrap().count(), 3);
     let compare = || {
@@ -184,8 +185,8 @@ fn importing_again_changes_nothing_and_a_growing_file_is_taken_as_it_is() {
     for seconds in [300, 600] {
         record(&raw, seconds);
         let recording = read(std::slice::from_ref(&raw), None, &mut Problems::default(), &|_, _| {}).unwrap();
-        store::import(&recording, &kept).unwrap();
-        store::import(&recording, &kept).unwrap();
+        store::import(&recording, &kept, &mut Problems::default()).unwrap();
+        store::import(&recording, &kept, &mut Problems::default()).unwrap();
         let (_, found) = aligned(&kept, 1);
         assert_eq!(found[&("fs0:sd1".to_string(), Metric::Await)].len() as i64, seconds - 1);
         fs::remove_dir_all(&raw).unwrap();
@@ -193,11 +194,82 @@ fn importing_again_changes_nothing_and_a_growing_file_is_taken_as_it_is() {
     }
 }
 
+/// Recordings of one name: the longer one stays, another is refused, and corrected ones do not meet a summary of the old.
+#[test]
+fn importing_never_replaces_other_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("store");
+    let import = |name: &str, seconds: i64, other: bool| {
+        let raw = folder.path().join(name);
+        fs::create_dir(&raw).unwrap();
+        record(&raw, seconds);
+        if other {
+            // Another machine of the same name.
+            let path = raw.join("fs0-20110509T000005Z.parquet");
+            let origin = Origin { host: "fs0".into(), interval_s: 1, kinds: vec![&DISK] };
+            let tail = name::beside(&path, name::TAIL);
+            let mut writer = TailWriter::create(&tail, origin, 0).unwrap();
+            let _ = fs::remove_file(&path);
+            let snapshots: Vec<Snapshot> = (0..900)
+                .map(|second| {
+                    let mut disks = Table::new(&DISK);
+                    disks.push("sd1", &[777 + second]);
+                    Snapshot { time_s: START_S + second, late_ms: 0, tables: vec![disks] }
+                })
+                .collect();
+            writer.append(&snapshots).unwrap();
+        }
+        let recording = read(std::slice::from_ref(&raw), None, &mut Problems::default(), &|_, _| {}).unwrap();
+        let mut problems = Problems::default();
+        store::import(&recording, &kept, &mut problems).unwrap();
+        problems.list().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(import("long", 600, false), Vec::<String>::new());
+    assert_eq!(import("short", 300, false), Vec::<String>::new());
+    let count = || aligned(&kept, 1).1[&("fs0:sd1".to_string(), Metric::Await)].len();
+    assert_eq!(count(), 599, "the shorter copy has not replaced the longer one");
+    let said = import("other", 300, true);
+    assert!(said.len() == 1 && said[0].contains("two hosts of one name"), "{said:?}");
+    assert_eq!(count(), 599);
+}
+
+/// Two files of one host, half an hour apart, both count, in time order.
+#[test]
+fn files_of_one_host_that_overlap_are_replayed_in_time_order() {
+    let folder = tempfile::tempdir().unwrap();
+    for (index, from) in [0, 1800].into_iter().enumerate() {
+        let origin = Origin { host: "fs0".into(), interval_s: 1, kinds: vec![&DISK] };
+        let stem = folder.path().join(name::stem("fs0", START_S + from) + ".tail");
+        let mut tail = TailWriter::create(&stem, origin.clone(), 0).unwrap();
+        for hour in 0..5 {
+            let snapshots: Vec<Snapshot> = (0..3600)
+                .map(|second| {
+                    let mut disks = Table::new(&DISK);
+                    let time_s = from + hour * 3600 + second;
+                    disks.push(format!("sd{index}"), &[time_s * 3]);
+                    Snapshot { time_s: START_S + time_s, late_ms: 0, tables: vec![disks] }
+                })
+                .collect();
+            snapshots.chunks(60).for_each(|some| tail.append(some).unwrap());
+            seal::seal(&name::beside(&stem, name::SEALED), &TailReader::open(&stem).unwrap()).unwrap();
+            tail = TailWriter::create(&stem, origin.clone(), tail.sequence).unwrap();
+        }
+    }
+    let (_, found) = aligned(folder.path(), 15);
+    for disk in ["fs0:sd0", "fs0:sd1"] {
+        assert_eq!(
+            found[&(disk.to_string(), Metric::Tps)].len(),
+            1201,
+            "{disk}: five hours, which begin within a slot"
+        );
+    }
+}
+
 #[test]
 fn a_damaged_file_is_told_and_the_others_are_used() {
     let folder = tempfile::tempdir().unwrap();
     record(folder.path(), 900);
-    let path = folder.path().join("fs1-20110509T000000Z.parquet");
+    let path = folder.path().join("fs1-20110509T000005Z.parquet");
     let mut bytes = fs::read(&path).unwrap();
     let middle = bytes.len() / 3;
     bytes[middle..middle + 400].fill(0);
@@ -205,6 +277,14 @@ fn a_damaged_file_is_told_and_the_others_are_used() {
     let mut problems = Problems::default();
     let recording = read(&[folder.path().to_path_buf()], None, &mut problems, &|_, _| {}).unwrap();
     assert_eq!(recording.hosts().iter().count(), 3);
+    let said: Vec<String> = problems.list().iter().map(ToString::to_string).collect();
+    assert!(
+        said.iter().any(|line| line.contains("fs1-20110509T000005Z") && line.contains("others are used")),
+        "{said:?}"
+    );
+    let kept = folder.path().join("store");
+    let mut problems = Problems::default();
+    assert_eq!(store::import(&recording, &kept, &mut problems).unwrap().len(), 3, "{:?}", problems.list());
     let roster = Roster::new(recording.observed(), None);
     let mut count = 0;
     Aligned::new(&recording, &roster, 1, |_| true).replay(|_| count += 1);

@@ -59,6 +59,8 @@ const OF_INTERFACES: [Counted; 4] = [
 
 /// Counters of disks and interfaces are told in 32 bits by some kernels, and milliseconds by all.
 const WRAP: i64 = 1 << 32;
+/// The largest step that passes for a wrap.
+const LONGEST_STEP: i64 = WRAP / 8;
 
 /// Which fields of a kind must be read for the wanted metrics, and what each counts for.
 #[derive(Debug, Clone)]
@@ -141,9 +143,9 @@ impl Latest {
                 if plan.signed[index] {
                     difference = (difference + WRAP / 2).rem_euclid(WRAP) - WRAP / 2;
                 } else if difference < 0 {
-                    // A wrap leaves a small step forward; a restart does not, in one counter or another.
+                    // A wrap leaves a small step forward from near the end; a restart does not, in one counter or another.
                     difference += WRAP;
-                    restarted |= *last >= WRAP || difference >= WRAP / 2;
+                    restarted |= *last >= WRAP || difference >= LONGEST_STEP;
                 }
                 sums[plan.places[index]] += difference as f64;
             }
@@ -296,6 +298,13 @@ mod tests {
             sample(&mut disk, 2000, &[("reads", 0), ("read_ms", 0), ("queue_extra_ms", 0)]),
             None,
             "reboot"
+        );
+        let mut alone = Latest::default();
+        sample(&mut alone, 0, &[("sectors_read", 3_000_000_000)]);
+        assert_eq!(
+            sample(&mut alone, 1000, &[("sectors_read", 8)]),
+            None,
+            "also where only one counter tells"
         );
         assert!(sample(&mut disk, 3000, &[("reads", 1), ("read_ms", 4), ("queue_extra_ms", 0)]).is_some());
     }

@@ -148,7 +148,7 @@ pub fn parse(bytes: &[u8]) -> Result<Layout, String> {
             "written by a newer sysstat ({version}, format {newer:#x}); export it there: sadf -j FILE -- -d -n DEV"
         )),
         older => Err(format!(
-            "written by an old sysstat ({version}, format {older:#x}); export it there: sadf -d FILE -- -d -n DEV, or bring it up to date: sadf -c FILE > NEW"
+            "written by an old sysstat ({version}, format {older:#x}); export it there: sadf -j FILE -- -d -n DEV, or bring it up to date: sadf -c FILE > NEW"
         )),
     }
 }

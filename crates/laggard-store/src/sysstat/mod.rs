@@ -28,11 +28,13 @@ const PIECE: usize = 4 << 20;
 /// More than any real record has.
 const LARGEST_RECORD: usize = 1 << 28;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Segment {
     from: u64,
     to: u64,
     span_s: (i64, i64),
+    /// Items of each activity when it begins; a restart may have changed them.
+    counts: Vec<u64>,
 }
 
 /// A file of sysstat.
@@ -50,7 +52,9 @@ struct Record<'a> {
     time_s: i64,
     /// Milliseconds since boot.
     uptime_ms: i64,
-    /// The items of each activity.
+    /// How many items each activity has.
+    counts: Vec<u64>,
+    /// The items of each activity that is understood.
     items: Vec<(&'a Listed, &'a [u8])>,
 }
 
@@ -81,7 +85,8 @@ impl Sysstat {
         let mut segments: Vec<Segment> = Vec::new();
         let mut times = Vec::new();
         let size = self.file.metadata().map_or(0, |known| known.len());
-        let walked = self.walk(self.layout.records_at as u64, size, &mut |record, from, to| {
+        let counts: Vec<u64> = self.layout.activities.iter().map(|listed| listed.count).collect();
+        let walked = self.walk(self.layout.records_at as u64, size, &counts, &mut |record, from, to| {
             times.push(record.time_s);
             let time_s = record.time_s;
             match segments.last_mut().filter(|last| (0..SEGMENT_S).contains(&(time_s - last.span_s.0))) {
@@ -89,7 +94,10 @@ impl Sysstat {
                     last.to = to;
                     last.span_s.1 = last.span_s.1.max(time_s);
                 }
-                None => segments.push(Segment { from, to, span_s: (time_s, time_s) }),
+                None => {
+                    let counts = record.counts.clone();
+                    segments.push(Segment { from, to, span_s: (time_s, time_s), counts });
+                }
             }
         });
         self.damage = walked.err();
@@ -103,8 +111,14 @@ impl Sysstat {
     }
 
     /// Visits the records with statistics between two bytes.
-    fn walk(&self, from: u64, to: u64, each: &mut dyn FnMut(&Record, u64, u64)) -> Result<(), String> {
-        let mut counts: Vec<u64> = self.layout.activities.iter().map(|listed| listed.count).collect();
+    fn walk(
+        &self,
+        from: u64,
+        to: u64,
+        counts: &[u64],
+        each: &mut dyn FnMut(&Record, u64, u64),
+    ) -> Result<(), String> {
+        let mut counts = counts.to_vec();
         let mut piece = Vec::new();
         let mut wanted = PIECE;
         let mut at = from;
@@ -201,7 +215,7 @@ impl Sysstat {
             }
             at += length;
         }
-        Step::Whole(at, Some(Record { time_s, uptime_ms, items }))
+        Step::Whole(at, Some(Record { time_s, uptime_ms, counts: counts.to_vec(), items }))
     }
 }
 
@@ -306,7 +320,7 @@ impl Counters for Sysstat {
         let mut things: BTreeMap<Key, Gathered> = BTreeMap::new();
         // The clock since boot tells the time between two records better than whole seconds do.
         let mut boot_ms = None;
-        let walked = self.walk(segment.from, segment.to, &mut |record, _, _| {
+        let walked = self.walk(segment.from, segment.to, &segment.counts, &mut |record, _, _| {
             let boot = *boot_ms.get_or_insert(record.time_s * 1000 - record.uptime_ms);
             let drift_ms = boot + record.uptime_ms - record.time_s * 1000;
             let late_ms = if drift_ms.abs() < 2000 { drift_ms } else { 0 };

@@ -4,6 +4,7 @@ use super::input::Input;
 use super::{Failure, Outcome, deliver};
 use crate::report::words;
 use clap::Args as ClapArgs;
+use laggard_store::Problems;
 use std::path::PathBuf;
 
 /// Put recordings into a store
@@ -19,7 +20,9 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let recording = args.input.recording()?;
-    let files = laggard_store::store::import(&recording, &args.into)?;
+    let mut problems = Problems::default();
+    let files = laggard_store::store::import(&recording, &args.into, &mut problems)?;
+    problems.list().iter().for_each(|problem| eprintln!("laggard: {problem}"));
     let components = words::counted(recording.observed().len(), "component");
     let files = words::counted(files.len(), "file");
     deliver(
