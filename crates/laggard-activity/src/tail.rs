@@ -2,7 +2,8 @@
 //!
 //! A tail is a sequence of frames `LGB1`, length, checksum, payload. The first says whose it is and names kinds and fields; each
 //! of the others holds a few seconds, every column by itself, so that one can be read without the others. A torn or damaged
-//! frame costs its own seconds and no others. docs/file-formats.md has the bytes.
+//! frame costs its own seconds and no others, but for the first: without the names of its fields a tail cannot be read.
+//! docs/file-formats.md has the bytes.
 
 use crate::kind::{KINDS, Kind};
 use crate::parquet::read::Damage;

@@ -15,7 +15,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     let number =
         |index: usize, usual: u64| arguments.get(index).and_then(|text| text.parse().ok()).unwrap_or(usual);
     match arguments.first().map(String::as_str) {
-        Some("collect") => collect::run(number(1, 120)),
+        Some("collect") => collect::run(number(1, 3700)),
         Some("read") => read::run(number(1, 86_400)),
         Some("day") => day::run(number(1, 128), number(2, 72)),
         _ => {
