@@ -34,10 +34,10 @@ pub struct Options {
 }
 
 /// Why sampling ended.
-#[derive(PartialEq, Eq)]
 enum Ended {
     Stopped,
-    Reload,
+    /// There is another configuration, and the lock of its directory if that is another.
+    Reload(Box<Config>, Option<File>),
 }
 
 /// Runs until a signal says otherwise.
@@ -50,32 +50,28 @@ pub fn run(path: &Path, config: &Config, options: &Options) -> Result<(), String
     let deadline_ms = options.seconds.map(|seconds| clock.now_ms() + seconds as i64 * 1000);
     let shared = Shared::default();
     expose::start(&config.expose, &shared)?;
-    let mut lock = lock(&config.directory)?;
+    let mut held = lock(&config.directory)?;
     loop {
-        let ended = sample(&config, options, &clock, deadline_ms, &signals, &shared)?;
-        if ended == Ended::Stopped {
-            return Ok(());
-        }
-        match reload(path, &config) {
-            Ok((new, new_lock)) => {
+        match sample(path, &config, options, &clock, deadline_ms, &signals, &shared)? {
+            Ended::Stopped => return Ok(()),
+            Ended::Reload(new, lock) => {
                 if new.expose != config.expose {
                     eprintln!("laggard-agent: [expose] has changed: that takes a restart");
                 }
-                config = new;
-                lock = new_lock.unwrap_or(lock);
+                config = *new;
+                held = lock.unwrap_or(held);
                 eprintln!("laggard-agent: configuration read again");
             }
-            Err(message) => eprintln!("laggard-agent: {message}; the old configuration stays"),
         }
     }
 }
 
-/// The new configuration, and the lock of its directory if that is another: both, or nothing changes.
+/// The new configuration, and the lock of its directory if that is another.
 fn reload(path: &Path, old: &Config) -> Result<(Config, Option<File>), String> {
     let new = Config::load(path)?;
-    let new_lock = if new.directory == old.directory { None } else { Some(lock(&new.directory)?) };
-    Journal::open(&new)?;
-    Ok((new, new_lock))
+    let lock = if new.directory == old.directory { None } else { Some(lock(&new.directory)?) };
+    fs::read_dir(&new.directory).map_err(|error| format!("{}: {error}", new.directory.display()))?;
+    Ok((new, lock))
 }
 
 /// Two agents in one directory would write over each other's files.
@@ -91,6 +87,7 @@ fn lock(directory: &Path) -> Result<File, String> {
 }
 
 fn sample(
+    path: &Path,
     config: &Config,
     options: &Options,
     clock: &Clock,
@@ -115,7 +112,14 @@ fn sample(
     let (mut last_s, mut waiting_lost) = (None, 0);
     let ended = loop {
         match signals.recv_timeout(clock.real(clock::wait_ms(clock.now_ms(), config.interval_s, last_s))) {
-            Ok(SIGHUP) => break Ended::Reload,
+            // A wrong configuration is told and changes nothing.
+            Ok(SIGHUP) => match reload(path, config) {
+                Ok((new, lock)) => break Ended::Reload(Box::new(new), lock),
+                Err(message) => {
+                    eprintln!("laggard-agent: {message}; the old configuration stays");
+                    continue;
+                }
+            },
             Ok(_) | Err(RecvTimeoutError::Disconnected) => break Ended::Stopped,
             Err(RecvTimeoutError::Timeout) => {}
         }

@@ -10,6 +10,7 @@ use crate::recording::{Recording, Series};
 use laggard_core::diagnose::Sample;
 use laggard_core::model::metric::Averaging;
 use laggard_core::model::{Metric, Roster};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A sample stands for at most so many slots; a series with larger steps has holes, not an interval.
@@ -99,6 +100,8 @@ pub struct Aligned {
     /// Roster index, metric, slots; in this order.
     series: Vec<(usize, Metric, Series)>,
     streamed: Option<Streamed>,
+    /// Whether it was told what of the files cannot be read.
+    has_told: Cell<bool>,
 }
 
 /// What is replayed from files.
@@ -165,7 +168,7 @@ impl Aligned {
             }
         }
         let streamed = Streamed::new(recording, roster, interval_s, wanted);
-        Aligned { interval_s, series, streamed }
+        Aligned { interval_s, series, streamed, has_told: Cell::new(false) }
     }
 
     /// First and last slot.
@@ -256,8 +259,10 @@ impl Aligned {
                 each(&placed);
             }
         }
-        // Or a host would be missing without a reason.
-        stream.unread().for_each(|message| eprintln!("laggard: {message}"));
+        // Or something would be missing without a reason. A report that draws goes through the files again, and is silent.
+        if !self.has_told.replace(true) {
+            stream.unread().for_each(|message| eprintln!("laggard: {message}"));
+        }
     }
 
     fn in_order(&self, series: &[Slice], each: &mut impl FnMut(Sample)) {

@@ -4,6 +4,7 @@ use super::work::{self, Latest, Plan, Sums};
 use super::{HostFiles, Hosts, summary};
 use crate::counters::Counters;
 use crate::recording::Series;
+use crate::time;
 use laggard_activity::kind::PEER;
 use laggard_activity::{ABSENT, Stretch};
 use laggard_core::model::Metric;
@@ -187,24 +188,27 @@ impl HostStream {
         };
         let interval_s = i64::from(self.host.files[file].interval_s);
         let clock = Grid { grid_s, bounds_s, interval_s, patience_ms: 3000 * grid_s.max(interval_s) };
+        let mut outcomes = Vec::new();
         if !disks.fields.is_empty() {
             let lanes = &mut self.disks;
-            let _ = activity
+            let read = activity
                 .scan(segment, disks.kind, &disks.fields, &mut |stretch| clock.work(lanes, disks, stretch));
+            outcomes.push((disks.kind, read));
         }
         if !interfaces.fields.is_empty() {
             let lanes = &mut self.interfaces;
             // The loopback is nobody's traffic; others than our agent record it.
-            let _ = activity.scan(segment, interfaces.kind, &interfaces.fields, &mut |stretch| {
+            let read = activity.scan(segment, interfaces.kind, &interfaces.fields, &mut |stretch| {
                 if stretch.name != "lo" {
                     clock.work(lanes, interfaces, stretch);
                 }
             });
+            outcomes.push((interfaces.kind, read));
         }
         if wanted.iter().any(|metric| matches!(metric, Metric::CwndToClients | Metric::CwndFromClients)) {
             let (clients, host) = (&mut self.clients, &self.host);
             // Sockets, and the sum of their windows.
-            let _ = activity.scan(segment, &PEER, &[0, 1], &mut |stretch| {
+            let read = activity.scan(segment, &PEER, &[0, 1], &mut |stretch| {
                 let lane = match stretch.name.strip_prefix("server:") {
                     None => &mut *clients,
                     Some(address) => match host.server_components.get(address) {
@@ -214,6 +218,17 @@ impl HostStream {
                 };
                 clock.windows(lane, stretch);
             });
+            outcomes.push((&PEER, read));
+        }
+        for (kind, outcome) in outcomes {
+            if let Err(damage) = outcome {
+                let (path, (from_s, to_s)) = (self.host.files[file].path.display(), activity.span_s(segment));
+                let [from, to] = [from_s, to_s].map(time::format);
+                self.unread.push(format!(
+                    "{path}: {damage}: nothing of kind `{}` from {from} to {to} is used",
+                    kind.name
+                ));
+            }
         }
         if self.left.iter().any(|(other, _, _)| *other == file) {
             self.open.insert(file, activity);

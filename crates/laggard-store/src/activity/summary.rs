@@ -73,6 +73,7 @@ fn write(source: &Activity, scratch: &Path, state: &str) -> Result<(), Damage> {
     let origin = Origin { interval_s: INTERVAL_S as u32, ..source.origin().clone() };
     let (tail, made) = (scratch.with_extension("tail"), scratch.with_extension("made"));
     let mut sequence = 0;
+    let nothing = Damage::Content("nothing in it can be read");
     for segment in 0..source.segments() {
         let mut writer = TailWriter::create(&tail, origin.clone(), sequence)?;
         let snapshots = match last_of_slots(source, segment) {
@@ -85,7 +86,7 @@ fn write(source: &Activity, scratch: &Path, state: &str) -> Result<(), Damage> {
         sequence = writer.sequence;
         seal::seal_with(&made, &TailReader::open(&tail)?, &[(MADE_FROM, state)])?;
     }
-    Ok(())
+    if sequence == 0 { Err(nothing) } else { Ok(()) }
 }
 
 /// The last sample of each slot in a segment, by moment.

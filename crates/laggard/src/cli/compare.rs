@@ -15,7 +15,7 @@ pub struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// kl, cwnd, cdf, median or thresh
+    /// limp, kl, cwnd, cdf, median or thresh
     #[arg(long, value_parser = method)]
     method: &'static Method,
 

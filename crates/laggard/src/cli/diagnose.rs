@@ -23,7 +23,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
 
-    /// kl, cdf, median or thresh for all metrics but cwnd, which has its own [default: cdf, or kl for short recordings]
+    /// limp, kl, cdf, median or thresh for all metrics but cwnd, which has its own [default: limp, or that of the thresholds]
     #[arg(long, value_parser = main_method)]
     method: Option<&'static Method>,
 

@@ -37,7 +37,6 @@ pub struct Input {
 
 /// What to ask of a Prometheus, VictoriaMetrics or Thanos.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Which time; and with the address of a Prometheus")]
 pub struct Prometheus {
     /// From when, ISO 8601, whatever the input [default: all; of a Prometheus, a day before --to]
     #[arg(long, value_name = "TIME", value_parser = moment)]
@@ -48,19 +47,24 @@ pub struct Prometheus {
     to: Option<i64>,
 
     /// Seconds between samples, by query_range, which fills holes [default: the samples as scraped]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    #[arg(long, help_heading = "With the address of a Prometheus", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     step: Option<u32>,
 
     /// Label matchers: 'job="node",instance=~"oss.*"'
-    #[arg(long, value_name = "MATCHERS", default_value = "")]
+    #[arg(
+        long,
+        help_heading = "With the address of a Prometheus",
+        value_name = "MATCHERS",
+        default_value = ""
+    )]
     select: String,
 
     /// A file with a bearer token
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = "With the address of a Prometheus", value_name = "FILE")]
     token_file: Option<PathBuf>,
 
     /// Certificates of the authority that signed the server's, in PEM
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = "With the address of a Prometheus", value_name = "FILE")]
     ca_file: Option<PathBuf>,
 }
 
@@ -75,14 +79,19 @@ fn is_address(path: &Path) -> bool {
 }
 
 impl Prometheus {
+    fn check(&self) -> Result<(), Failure> {
+        match (self.from, self.to) {
+            (Some(from), Some(to)) if from > to => Err(Failure::Said("--from is later than --to".into())),
+            _ => Ok(()),
+        }
+    }
+
     fn request(&self, url: &Path) -> Result<Request, Failure> {
         let read = |path: &PathBuf| std::fs::read(path).map_err(|error| Failure::io(path, &error));
+        self.check()?;
         let now_s = jiff::Timestamp::now().as_second();
         let to_s = self.to.unwrap_or(now_s);
         let from_s = self.from.unwrap_or(to_s - 86_400);
-        if from_s > to_s {
-            return Err(Failure::Said("--from is later than --to".into()));
-        }
         let token = self.token_file.as_ref().map(read).transpose()?;
         Ok(Request {
             url: url.to_string_lossy().into_owned(),
@@ -154,6 +163,7 @@ impl Input {
         }
         let mut recording = recording?;
         if self.prometheus.from.is_some() || self.prometheus.to.is_some() {
+            self.prometheus.check()?;
             recording.limit(self.prometheus.from.unwrap_or(i64::MIN), self.prometheus.to.unwrap_or(i64::MAX));
         }
         if recording.samples == 0 || recording.span().is_none() {

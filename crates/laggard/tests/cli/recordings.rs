@@ -87,6 +87,30 @@ fn activity_files_tell_which_disk_is_slow_directly_and_from_a_store() {
     assert!(columns.out.lines().any(|line| line.contains("fs4:sd1")), "{}", columns.err);
 }
 
+/// Wherever a file is damaged: what is said is what was said before, or stderr says what is missing.
+#[test]
+fn damage_never_changes_the_verdict_silently() {
+    let bench = Bench::new();
+    record(&bench.path("files"));
+    let path = bench.path("files/fs4-20110509T000005Z.parquet");
+    let whole = std::fs::read(&path).unwrap();
+    let verdict = || bench.laggard(&["diagnose", "files", "--format", "json"]);
+    let good = verdict().out;
+    let mut told = 0;
+    for part in 0..24 {
+        let at = whole.len() * part / 24 + 40;
+        let mut damaged = whole.clone();
+        damaged[at..at + 4].iter_mut().for_each(|byte| *byte ^= 0x5a);
+        std::fs::write(&path, &damaged).unwrap();
+        let ran = verdict();
+        assert!(ran.out == good || ran.err.contains("fs4-20110509T000005Z"), "byte {at}: {}", ran.err);
+        told += usize::from(ran.err.contains("fs4-20110509T000005Z"));
+    }
+    assert!(told > 8, "{told} of 24 were told");
+    let imported = bench.laggard(&["import", "files", "--into", "store"]);
+    assert_eq!(imported.code, 0, "{}", imported.err);
+}
+
 #[test]
 fn a_lone_parquet_of_others_and_a_torn_tail_are_told_apart() {
     let bench = Bench::new();
