@@ -291,23 +291,23 @@ impl<'a> Batch<'a> {
 
     /// Something that each sample has once, for every row.
     fn of_frames(&self, what: impl Fn(&Frame) -> &Vec<i64>, factor: i64) -> Vec<i64> {
-        let mut values = Vec::new();
+        let mut values = vec![0; self.layouts.iter().map(|layout| layout.rows).sum()];
+        let mut before = 0;
         for layout in &self.layouts {
-            let mut own = vec![0; layout.rows];
             let mut next: BTreeMap<&str, usize> =
-                layout.things.iter().map(|(name, (first, _))| (name.as_ref(), *first)).collect();
+                layout.things.iter().map(|(name, (first, _))| (name.as_ref(), before + first)).collect();
             for frame in self.frames {
                 for table in frame.tables.iter().filter(|table| std::ptr::eq(table.kind, layout.kind)) {
                     for name in table.names.iter() {
                         let Some(row) = next.get_mut(name.as_ref()) else { continue };
                         for value in what(frame) {
-                            own[*row] = value.saturating_mul(factor);
+                            values[*row] = value.saturating_mul(factor);
                             *row += 1;
                         }
                     }
                 }
             }
-            values.append(&mut own);
+            before += layout.rows;
         }
         values
     }

@@ -18,7 +18,7 @@ const DAY_S: i64 = 86_400;
 const FLUSH_S: usize = 5;
 /// The tail is sealed after so long, or so many rows: sealing needs memory for one column of them.
 const SEAL_AFTER_S: i64 = 3600;
-const SEAL_AFTER_ROWS: usize = 400_000;
+const SEAL_AFTER_ROWS: usize = 200_000;
 /// A sealed tail's last seconds stay for whoever follows it.
 const KEPT_FOR_FOLLOWERS_S: i64 = 60;
 /// After a failed sealing, the next try; until then the tail holds everything.
