@@ -33,8 +33,6 @@ fn test() -> Outcome {
     check::all()?;
     cargo(&["test", "--workspace", "--all-targets"])?;
     cargo(&["test", "--workspace", "--doc"])?;
-    // The agent as it is deployed.
-    dist::run_dist()?;
     // The main job, as a newcomer runs it.
     let report = std::env::temp_dir().join(format!("laggard-demo-{}.html", std::process::id()));
     let outcome = cargo(&["run", "--release", "--", "demo", "--output", &report.to_string_lossy()]);

@@ -239,7 +239,7 @@ pub fn moment(text: &str) -> Option<i64> {
         // ISO 8601 as date(1) writes it, without a colon in the zone.
         let (digits, zone) = day.split_at_checked(19)?;
         let zone = match zone.len() {
-            5 => format!("{}:{}", &zone[..3], &zone[3..]),
+            5 if zone.is_ascii() => format!("{}:{}", &zone[..3], &zone[3..]),
             _ => zone.to_string(),
         };
         return time::parse(&format!("{digits}{zone}"));
