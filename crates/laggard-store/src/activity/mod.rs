@@ -17,6 +17,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// No component.
+const NOBODY: usize = usize::MAX;
+
 /// One recording of counters.
 #[derive(Clone)]
 pub struct FileInfo {
@@ -204,12 +207,16 @@ impl Hosts {
             .flat_map(|host| host.addresses.iter().map(|address| (address.clone(), host.name.clone())))
             .collect();
         for host in self.by_name.values_mut() {
-            host.component = recording.component(&host.name);
-            recording.describe_host(host.component);
             let alone = host.disks.len() == 1;
+            // A host of which only disks were recorded is not a component: there is nothing to compare it by.
+            host.component = NOBODY;
+            if alone || host.has_net || host.has_clients || host.disks.is_empty() {
+                host.component = recording.component(&host.name);
+                recording.describe_host(host.component);
+            }
             // Whoever has sockets to servers, and none to clients, is a client.
             let is_client = !host.servers.is_empty() && !host.has_clients;
-            if is_client {
+            if is_client && host.component != NOBODY {
                 recording.describe(host.component, None, Some("clients"));
             }
             for (name, disk) in &mut host.disks {
