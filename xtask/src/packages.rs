@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A package and a file that shows it is there.
-const NEEDED: [(&str, &str); 4] = [
+const NEEDED: [(&str, &str); 5] = [
+    ("procps", "/usr/bin/kill"),
     ("sysstat", "/usr/lib/sysstat/sadc"),
     ("xz-utils", "/usr/bin/xz"),
     ("chromium", "/usr/bin/chromium"),
