@@ -26,12 +26,6 @@ pub fn stamp(time_s: i64) -> String {
     format!("{year:04}{month:02}{day:02}T{:02}{:02}{:02}Z", second / 3600, second / 60 % 60, second % 60)
 }
 
-/// `20110509`.
-pub fn day(time_s: i64) -> String {
-    let (year, month, day) = civil(time_s);
-    format!("{year:04}{month:02}{day:02}")
-}
-
 /// A file's name without ending.
 pub fn stem(host: &str, first_s: i64) -> String {
     format!("{}-{}", safe(host), stamp(first_s))
@@ -67,7 +61,6 @@ mod tests {
     #[test]
     fn the_papers_example() {
         assert_eq!(stem("fs1", 1_304_899_205), "fs1-20110509T000005Z");
-        assert_eq!(day(1_304_899_205), "20110509");
         assert_eq!(parse(Path::new("/x/fs-1-20110509T000005Z.parquet")), Some(("fs-1", "20110509T000005Z")));
         assert_eq!(parse(Path::new("fs1-20110509T000005.parquet")), None);
         assert_eq!(stamp(951_782_400), "20000229T000000Z");

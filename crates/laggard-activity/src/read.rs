@@ -47,7 +47,6 @@ pub struct Damaged {
 
 /// An activity file, open for reading. It may still grow.
 pub struct Activity {
-    path: PathBuf,
     sealed: Option<Reader>,
     tail: Option<TailReader>,
     origin: Origin,
@@ -83,18 +82,13 @@ impl Activity {
             (None, Some(sealed)) => origin(sealed),
             (None, None) => return Err(failure.unwrap_or(Damage::Content("nothing there"))),
         };
-        Ok(Activity { path: path.into(), sealed, tail, origin, damaged })
+        Ok(Activity { sealed, tail, origin, damaged })
     }
 
     /// One sealed file by itself, whatever it is called.
     pub fn from_sealed(sealed: Reader) -> Activity {
         let origin = origin(&sealed);
-        Activity { path: PathBuf::new(), sealed: Some(sealed), tail: None, origin, damaged: Vec::new() }
-    }
-
-    /// The path that it was opened by.
-    pub fn path(&self) -> &Path {
-        &self.path
+        Activity { sealed: Some(sealed), tail: None, origin, damaged: Vec::new() }
     }
 
     /// Whose samples it holds.

@@ -77,11 +77,6 @@ impl TailWriter {
         self.file.sync_data()
     }
 
-    /// Bytes so far.
-    pub fn length(&self) -> u64 {
-        self.length
-    }
-
     /// All or nothing: a full disk leaves no half of a frame.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let outcome = self.file.write_all(bytes);
@@ -193,13 +188,6 @@ pub struct Frame {
     place: Range<u64>,
 }
 
-impl Frame {
-    /// Rows that it becomes.
-    pub fn rows(&self) -> usize {
-        self.tables.iter().map(|table| table.names.len()).sum::<usize>() * self.times_s.len()
-    }
-}
-
 /// A tail under reading; it may grow meanwhile.
 pub struct TailReader {
     file: File,
@@ -211,8 +199,6 @@ pub struct TailReader {
     /// Damaged stretches: offset and what was wrong.
     pub damaged: Vec<(u64, &'static str)>,
     read_to: u64,
-    /// Bytes at the end that are not a whole frame yet.
-    pub unfinished: u64,
 }
 
 impl TailReader {
@@ -232,7 +218,6 @@ impl TailReader {
             frames: Vec::new(),
             damaged: Vec::new(),
             read_to: 0,
-            unfinished: 0,
         };
         match tail.payload(0).and_then(|(payload, _)| header(&payload)) {
             Some((origin, kinds)) => (tail.origin, tail.kinds) = (origin, kinds),
@@ -271,7 +256,6 @@ impl TailReader {
         if let Some(from) = bad_from {
             self.damaged.push((from, "damaged (checksum)"));
         }
-        self.unfinished = size.saturating_sub(self.read_to);
         Ok(self.frames.len() - before)
     }
 

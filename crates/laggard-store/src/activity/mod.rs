@@ -97,11 +97,6 @@ impl Hosts {
         self.temporary.push(Arc::new(folder));
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.by_name.is_empty()
-    }
-
     /// All hosts, by name.
     pub fn iter(&self) -> impl Iterator<Item = &HostFiles> {
         self.by_name.values()
