@@ -2,9 +2,15 @@
 
 mod bench;
 mod cli;
+mod disk;
+mod fault;
+mod host;
+mod packages;
 mod production;
 mod report;
+mod simulated;
 mod verdict;
+mod workload;
 
 use std::process::ExitCode;
 

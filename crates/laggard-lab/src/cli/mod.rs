@@ -2,9 +2,11 @@
 //!
 //! Exit codes: 0 done and within all bounds, 1 a bound is broken, 2 failed.
 
+pub mod bench;
 mod score;
 mod sensitivity;
 mod sim;
+mod work;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -23,9 +25,17 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    Bench(bench::Args),
+    Clean(bench::CleanArgs),
     Sim(sim::Args),
     Score(score::Args),
     Sensitivity(sensitivity::Args),
+    #[command(hide = true, subcommand)]
+    Disk(work::Disk),
+    #[command(hide = true)]
+    Hand(work::Hand),
+    #[command(hide = true, subcommand)]
+    Work(work::Work),
 }
 
 /// How a result is written.
@@ -58,6 +68,11 @@ pub fn run() -> ExitCode {
         }
     };
     let outcome = match cli.verb {
+        Verb::Bench(args) => bench::run(&args),
+        Verb::Clean(args) => bench::clean(&args),
+        Verb::Disk(verb) => work::disk(&verb),
+        Verb::Hand(args) => work::hand(&args),
+        Verb::Work(verb) => work::work(&verb),
         Verb::Sim(args) => sim::run(&args),
         Verb::Score(args) => score::run(&args),
         Verb::Sensitivity(args) => sensitivity::run(&args),

@@ -1,9 +1,9 @@
 //! `laggard-lab score`: everything is simulated, judged by every pipeline, and printed beside the papers' tables.
 
 use super::{Format, Outcome, bar, deliver};
-use crate::bench::matrix::Matrix;
 use crate::production::Plan;
 use crate::report::{Report, html, text};
+use crate::simulated::matrix::Matrix;
 use clap::Args as ClapArgs;
 use laggard_core::compare::limp::LIMP;
 use laggard_sim::production::CATALOGUE;

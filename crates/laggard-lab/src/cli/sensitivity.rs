@@ -1,9 +1,9 @@
 //! `laggard-lab sensitivity`: what each parameter of the published pipeline does to its accuracy (FAST'10, section 11.2).
 
 use super::{Format, Outcome, bar, deliver};
-use crate::bench::matrix::{Matrix, conditions};
-use crate::bench::tally::Tally;
 use crate::report::{html::page, plot};
+use crate::simulated::matrix::{Matrix, conditions};
+use crate::simulated::tally::Tally;
 use crate::verdict::published::{Pipeline, Scores, Trained};
 use clap::Args as ClapArgs;
 use indicatif::ProgressBar;

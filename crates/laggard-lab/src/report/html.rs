@@ -1,8 +1,8 @@
 //! HTML: the same tables on one self-contained page.
 
 use super::{Bench, Bound, ClusterScore, Report, Row, Summary, aggregate};
-use crate::bench::paper::Rates;
 use crate::production::Score;
+use crate::simulated::paper::Rates;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// A page around some content.

@@ -4,10 +4,10 @@ pub mod html;
 pub mod plot;
 pub mod text;
 
-use crate::bench::matrix::{Cell, Cells, conditions};
-use crate::bench::paper::{Rates, TABLES};
-use crate::bench::tally::Tally;
 use crate::production;
+use crate::simulated::matrix::{Cell, Cells, conditions};
+use crate::simulated::paper::{Rates, TABLES};
+use crate::simulated::tally::Tally;
 use laggard_sim::bench::{Cluster, FaultKind, Workload};
 use serde::Serialize;
 

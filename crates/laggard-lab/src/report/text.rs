@@ -1,8 +1,8 @@
 //! Text: Markdown tables, for a terminal and for docs/accuracy.md alike.
 
 use super::{Bench, ClusterScore, Report, Summary, aggregate};
-use crate::bench::paper::Rates;
 use crate::production::{Outcome, Score};
+use crate::simulated::paper::Rates;
 use std::fmt::Write;
 
 /// Renders the score.

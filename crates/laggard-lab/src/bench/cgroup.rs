@@ -1,0 +1,94 @@
+//! A server's own memory and processor, by control groups of either version.
+
+use super::config::Machine;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const ROOT: &str = "/sys/fs/cgroup";
+
+/// The groups of one host: one folder with version 2, one per controller with version 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Groups {
+    memory: Option<PathBuf>,
+    cpu: Option<PathBuf>,
+}
+
+fn is_unified() -> bool {
+    Path::new(ROOT).join("cgroup.controllers").exists()
+}
+
+fn name(bench: &str, host: &str) -> String {
+    format!("laggard-lab-{bench}-{host}")
+}
+
+/// All folders of groups that a bench has made.
+pub fn of_bench(bench: &str) -> Vec<PathBuf> {
+    let parents = ["", "memory", "cpu"].map(|controller| Path::new(ROOT).join(controller));
+    let prefix = name(bench, "");
+    let entries = parents.iter().filter_map(|parent| fs::read_dir(parent).ok()).flatten().flatten();
+    let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
+    ours.map(|entry| entry.path()).collect()
+}
+
+/// Removes them; they are empty once the bench's processes are gone.
+pub fn remove(bench: &str) -> Result<(), String> {
+    for path in of_bench(bench) {
+        fs::remove_dir(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+impl Groups {
+    /// Makes the groups of a host. A machine without a controller has none: the host is then not limited in it.
+    pub fn make(bench: &str, host: &str, machine: &Machine) -> Result<Groups, String> {
+        let folder = |controller: &str| {
+            let parent = if is_unified() { PathBuf::from(ROOT) } else { Path::new(ROOT).join(controller) };
+            let path = parent.join(name(bench, host));
+            if parent.join("cgroup.procs").exists() && fs::create_dir_all(&path).is_ok() {
+                Some(path)
+            } else {
+                None
+            }
+        };
+        if is_unified() {
+            // Controllers of children have to be asked for; on most machines they already were.
+            let _ = fs::write(Path::new(ROOT).join("cgroup.subtree_control"), "+memory +cpu");
+        }
+        let groups = Groups { memory: folder("memory"), cpu: folder("cpu") };
+        let bytes = (machine.memory_mib << 20).to_string();
+        let quota = u64::from(machine.cpu_percent) * 1000;
+        let limits = if is_unified() {
+            vec![(&groups.memory, "memory.max", bytes), (&groups.cpu, "cpu.max", format!("{quota} 100000"))]
+        } else {
+            vec![
+                (&groups.memory, "memory.limit_in_bytes", bytes),
+                (&groups.cpu, "cpu.cfs_period_us", "100000".into()),
+                (&groups.cpu, "cpu.cfs_quota_us", quota.to_string()),
+            ]
+        };
+        for (group, file, content) in limits {
+            let Some(path) = group.as_ref().map(|group| group.join(file)) else { continue };
+            // A kernel without the controller's limits still has the group.
+            if path.exists() {
+                fs::write(&path, content).map_err(|error| format!("{}: {error}", path.display()))?;
+            }
+        }
+        Ok(groups)
+    }
+
+    /// The folders.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let mut folders: Vec<PathBuf> = self.memory.iter().chain(&self.cpu).cloned().collect();
+        folders.dedup();
+        folders
+    }
+}
+
+/// Moves a process into groups.
+pub fn enter(folders: &[PathBuf], pid: u32) -> Result<(), String> {
+    for folder in folders {
+        let path = folder.join("cgroup.procs");
+        fs::write(&path, pid.to_string()).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,17 @@
+//! Processes of the server that compute without end: four for each core.
+
+use super::{Fault, Role, Server, work};
+use crate::host::journal::Step;
+
+/// See above.
+pub const FAULT: Fault = Fault {
+    name: "cpu-hog",
+    summary: "processes of the server compute without end",
+    cause: None,
+    roles: &[Role::Server],
+    steps,
+};
+
+fn steps(_: Role, _: &Server) -> Result<Vec<Step>, String> {
+    Ok(vec![work("spin --threads 8")])
+}

@@ -1,0 +1,18 @@
+//! FAST'10: somebody else reads from the same disk, through a door that the server's block layer does not count.
+
+use super::{Fault, Role, Server};
+use crate::host::journal::Step;
+use laggard_core::diagnose::Cause;
+
+/// See above.
+pub const FAULT: Fault = Fault {
+    name: "disk-busy",
+    summary: "somebody else reads from the same disk, unseen by the server",
+    cause: Some(Cause::DiskBusy),
+    roles: &[Role::Server],
+    steps,
+};
+
+fn steps(_: Role, server: &Server) -> Result<Vec<Step>, String> {
+    Ok(vec![server.disk(r#"{"hidden_kib":1024}"#)?])
+}

@@ -1,0 +1,140 @@
+//! `laggard-lab hand`: does on this machine what the lines of its stdin ask for, and takes it back when they end.
+
+use super::journal::{self, Journal};
+use super::{Answer, Request};
+use crate::fault::{self, Role, Server};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Where journals are; on the bench it is inside, and vanishes with it.
+pub const JOURNALS: &str = "/run/laggard-lab/undo";
+
+/// A machine may be harmed only if its owner has said so, by this file.
+pub const MARKER: &str = "/etc/laggard-lab-may-break-this-host";
+
+/// Refuses to harm a machine that nobody has given for it.
+pub fn check_marker(marker: &Path) -> Result<(), String> {
+    if marker.exists() {
+        return Ok(());
+    }
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    Err(format!(
+        "{}: no {}: to let faults be injected here, create it: touch {0}",
+        marker.display(),
+        host.trim()
+    ))
+}
+
+struct Begun {
+    journal: Journal,
+    until: Option<Instant>,
+}
+
+/// Everything begun and not yet undone.
+struct Hand {
+    folder: PathBuf,
+    begun: BTreeMap<usize, Begun>,
+    count: usize,
+}
+
+impl Hand {
+    fn answer(&mut self, request: Request) -> Result<Answer, String> {
+        match request {
+            Request::Start { argv, log } => self.start(&argv, &log),
+            Request::Inject { fault, role, server, limit_s } => self.inject(&fault, role, &server, limit_s),
+            Request::Undo { id } => match self.begun.remove(&id) {
+                Some(mut begun) => begun.journal.revert().map(|()| Answer::Done),
+                None => Ok(Answer::Done),
+            },
+            Request::Status { id } => {
+                let begun = self.begun.get_mut(&id).ok_or("nothing was begun under this number")?;
+                Ok(begun.journal.ended().map_or(Answer::Running, Answer::Ended))
+            }
+        }
+    }
+
+    fn keep(&mut self, journal: Journal, until: Option<Instant>) -> Answer {
+        self.count += 1;
+        self.begun.insert(self.count, Begun { journal, until });
+        Answer::Begun(self.count)
+    }
+
+    fn start(&mut self, argv: &[String], log: &Path) -> Result<Answer, String> {
+        let said = |error: std::io::Error| format!("{}: {error}", log.display());
+        let file: File = OpenOptions::new().create(true).append(true).open(log).map_err(said)?;
+        let copy = file.try_clone().map_err(said)?;
+        let mut journal = Journal::new(&self.folder, "process")?;
+        journal.adopt(journal::start(argv, file.into(), copy.into())?)?;
+        Ok(self.keep(journal, None))
+    }
+
+    fn inject(&mut self, name: &str, role: Role, server: &Server, limit_s: f64) -> Result<Answer, String> {
+        let fault = fault::find(name)?;
+        let mut journal = Journal::new(&self.folder, fault.name)?;
+        for step in (fault.steps)(role, server)? {
+            if let Err(message) = journal.perform(&step) {
+                let undone = journal.revert();
+                return Err(undone
+                    .err()
+                    .map_or(message.clone(), |more| format!("{message}; undoing: {more}")));
+            }
+        }
+        Ok(self.keep(journal, Some(Instant::now() + Duration::from_secs_f64(limit_s))))
+    }
+
+    /// Undoes what has lasted long enough.
+    fn expire(&mut self) {
+        let now = Instant::now();
+        let over = |begun: &Begun| begun.until.is_some_and(|until| until <= now);
+        let expired: Vec<usize> =
+            self.begun.iter().filter(|(_, begun)| over(begun)).map(|(id, _)| *id).collect();
+        for id in expired {
+            self.undo(id);
+        }
+    }
+
+    fn undo(&mut self, id: usize) {
+        if let Some(Err(message)) = self.begun.remove(&id).map(|mut begun| begun.journal.revert()) {
+            eprintln!("laggard-lab: undoing: {message}");
+        }
+    }
+}
+
+/// Serves stdin until it ends.
+pub fn serve(folder: &Path) -> Result<(), String> {
+    // A hand that was killed here before may have left something.
+    journal::revert_all(folder)?;
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    let mut hand = Hand { folder: folder.into(), begun: BTreeMap::new(), count: 0 };
+    loop {
+        match lines.recv_timeout(Duration::from_millis(200)) {
+            Ok(line) => {
+                let parsed = serde_json::from_str::<Request>(&line).map_err(|error| error.to_string());
+                let answer = parsed.and_then(|request| hand.answer(request)).unwrap_or_else(Answer::Refused);
+                let text = serde_json::to_string(&answer).map_err(|error| error.to_string())?;
+                // Nobody listens any more: the pipe says so too, and everything is undone.
+                if writeln!(std::io::stdout(), "{text}").is_err() {
+                    break;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        hand.expire();
+    }
+    for id in hand.begun.keys().copied().collect::<Vec<_>>().into_iter().rev() {
+        hand.undo(id);
+    }
+    Ok(())
+}

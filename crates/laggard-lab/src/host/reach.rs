@@ -1,0 +1,88 @@
+//! How a hand on another machine is led: its stdin and stdout, through whatever starts it there.
+
+use super::{Answer, Request, command};
+use crate::fault::{Role, Server};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+/// A led hand.
+pub struct Host {
+    /// The machine's name.
+    pub name: String,
+    pipe: Mutex<Pipe>,
+    process: Child,
+}
+
+struct Pipe {
+    requests: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Host {
+    /// Starts a hand with this command: `nsenter … laggard-lab hand`, `ssh oss3 laggard-lab hand`.
+    pub fn reach(name: &str, argv: &[String]) -> Result<Host, String> {
+        let mut starting = command::command(argv)?;
+        let spawned = starting.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut process = spawned.map_err(|error| format!("{name}: {}: {error}", command::shown(argv)))?;
+        let requests = process.stdin.take();
+        let answers = BufReader::new(process.stdout.take().ok_or("no pipe")?);
+        Ok(Host { name: name.into(), pipe: Mutex::new(Pipe { requests, answers }), process })
+    }
+
+    fn ask(&self, request: &Request) -> Result<Answer, String> {
+        let gone = || format!("{}: the hand is gone", self.name);
+        let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = serde_json::to_string(request).map_err(|error| error.to_string())?;
+        let requests = pipe.requests.as_mut().ok_or_else(gone)?;
+        writeln!(requests, "{line}").map_err(|_| gone())?;
+        let mut text = String::new();
+        pipe.answers.read_line(&mut text).map_err(|_| gone())?;
+        match serde_json::from_str(&text) {
+            Ok(Answer::Refused(message)) => Err(format!("{}: {message}", self.name)),
+            Ok(answer) => Ok(answer),
+            Err(_) if text.is_empty() => Err(gone()),
+            Err(_) => Err(format!("{}: not an answer: {}", self.name, text.trim())),
+        }
+    }
+
+    fn begin(&self, request: &Request) -> Result<usize, String> {
+        match self.ask(request)? {
+            Answer::Begun(id) => Ok(id),
+            other => Err(format!("{}: {other:?}", self.name)),
+        }
+    }
+
+    /// Starts a process there.
+    pub fn start<S: AsRef<str>>(&self, argv: &[S], log: &Path) -> Result<usize, String> {
+        let argv = argv.iter().map(|word| word.as_ref().to_string()).collect();
+        self.begin(&Request::Start { argv, log: log.into() })
+    }
+
+    /// Injects this machine's part of a fault.
+    pub fn inject(&self, fault: &str, role: Role, server: &Server, limit_s: f64) -> Result<usize, String> {
+        self.begin(&Request::Inject { fault: fault.into(), role, server: server.clone(), limit_s })
+    }
+
+    /// Ends a process, or undoes a fault.
+    pub fn undo(&self, id: usize) -> Result<(), String> {
+        self.ask(&Request::Undo { id }).map(drop)
+    }
+
+    /// The exit status of a process that has ended.
+    pub fn ended(&self, id: usize) -> Result<Option<i32>, String> {
+        Ok(match self.ask(&Request::Status { id })? {
+            Answer::Ended(status) => Some(status),
+            _ => None,
+        })
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // The end of its stdin is what the hand waits for; it is given the time to undo.
+        self.pipe.lock().unwrap_or_else(PoisonError::into_inner).requests = None;
+        let _ = self.process.wait();
+    }
+}

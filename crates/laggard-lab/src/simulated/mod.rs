@@ -1,0 +1,5 @@
+//! The test bench of FAST'10: the matrix of experiments, and the score beside the paper's tables.
+
+pub mod matrix;
+pub mod paper;
+pub mod tally;
