@@ -1,6 +1,7 @@
 //! The laboratory: simulated clusters with known faults, and the score of every verdict on them.
 
 mod bench;
+mod campaign;
 mod cli;
 mod disk;
 mod fault;

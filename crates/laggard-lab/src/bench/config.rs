@@ -60,13 +60,13 @@ impl Default for Config {
 
 impl Default for Link {
     fn default() -> Link {
-        Link { mbit_s: 200, queue_packets: 200 }
+        Link { mbit_s: 100, queue_packets: 200 }
     }
 }
 
 impl Default for Machine {
     fn default() -> Machine {
-        Machine { memory_mib: 160, cpu_percent: 100, dirty_kib: 2048 }
+        Machine { memory_mib: 112, cpu_percent: 100, dirty_kib: 1024 }
     }
 }
 

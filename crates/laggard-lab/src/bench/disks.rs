@@ -1,7 +1,7 @@
 //! The disk of a server: an image with ext4, behind the emulator, behind a loop device, mounted.
 
 use super::layout::Layout;
-use crate::disk::{model::Shape, serve};
+use crate::disk::model::Shape;
 use crate::host::command::{command, myself, run, words};
 use std::fs;
 use std::path::Path;
@@ -27,6 +27,8 @@ pub fn start(layout: &Layout, server: &str, shape: &Shape) -> Result<(), String>
         serde_json::to_string(shape).map_err(|error| error.to_string())?,
         "--socket".into(),
         socket.display().to_string(),
+        "--file".into(),
+        layout.disk_file(server),
         image.display().to_string(),
         mountpoint.display().to_string(),
     ];
@@ -38,7 +40,7 @@ pub fn start(layout: &Layout, server: &str, shape: &Shape) -> Result<(), String>
 
 /// Puts a loop device over the disk and mounts it; yields the device. It goes when it is unmounted.
 pub fn mount(layout: &Layout, server: &str, dirty_kib: u64) -> Result<String, String> {
-    let file = layout.disk(server, "").join(serve::FILE);
+    let file = layout.disk(server, "").join(layout.disk_file(server));
     let patience = Instant::now() + Duration::from_secs(10);
     while !file.exists() {
         if Instant::now() > patience {

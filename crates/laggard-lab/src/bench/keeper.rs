@@ -219,6 +219,7 @@ impl Keeper<'_> {
 
     /// Answers requests, buries the dead, until told to end.
     fn mind(&mut self, listener: &UnixListener, stop: &AtomicBool) -> Result<(), String> {
+        let mut buried = Instant::now();
         while !stop.load(Ordering::Relaxed) {
             if let Ok((stream, _)) = listener.accept() {
                 let answer = self.serve(&stream).err().unwrap_or_else(|| "ok".into());
@@ -229,9 +230,11 @@ impl Keeper<'_> {
                     *child = None;
                 }
             }
-            // Orphans of the whole namespace end up here. One step each time: a server's end is for the loop above.
-            let known: Vec<u32> = self.servers.iter().flatten().map(Child::id).collect();
-            bury(&known);
+            // Orphans of the whole namespace end up here.
+            if buried.elapsed() > Duration::from_secs(2) {
+                bury(&self.servers.iter().flatten().map(Child::id).collect::<Vec<u32>>());
+                buried = Instant::now();
+            }
             std::thread::sleep(Duration::from_millis(50));
         }
         Ok(())

@@ -25,11 +25,6 @@ impl Layout {
         Layout { name: name.into(), root: Path::new(RUN).join(name) }
     }
 
-    /// The file that says that the bench is up.
-    pub fn state(&self) -> PathBuf {
-        Path::new(RUN).join(format!("{}.json", self.name))
-    }
-
     /// What its processes say.
     pub fn log(&self, what: &str) -> PathBuf {
         self.root.join("log").join(format!("{what}.log"))
@@ -58,6 +53,11 @@ impl Layout {
     /// A file of the disk emulator: `img`, `socket`; or its mountpoint, without extension.
     pub fn disk(&self, server: &str, extension: &str) -> PathBuf {
         self.root.join("disk").join(server).with_extension(extension)
+    }
+
+    /// Name of the file under a server's loop device: all that can be seen of it from outside of the bench.
+    pub fn disk_file(&self, server: &str) -> String {
+        format!("laggard-lab-{}-{server}", self.name)
     }
 
     /// Configuration of the file system.

@@ -3,11 +3,10 @@
 //! No file says that a bench is up: its keeper does, by being there.
 
 use super::keeper::Ready;
-use super::layout::{self, Layout, RUN};
+use super::layout::{Layout, RUN};
 use super::{Config, cgroup};
 use crate::host::command::{command, myself};
 use crate::host::journal;
-use crate::host::reach::Host;
 use rustix::process::Signal;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -111,8 +110,8 @@ impl Bench {
         serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// A hand on one of its hosts, in the host's control groups.
-    pub fn host(&self, name: &str, groups: &[PathBuf]) -> Result<Host, String> {
+    /// The command that starts a hand on one of its hosts, in the host's control groups.
+    pub fn hand_command(&self, name: &str, groups: &[PathBuf]) -> Vec<String> {
         let namespace = self.outside(&self.layout.namespace(name));
         let mut argv: Vec<String> = vec![
             "nsenter".into(),
@@ -126,7 +125,7 @@ impl Bench {
             format!("--journals={}", self.layout.journals().display()),
         ];
         argv.extend(groups.iter().map(|folder| format!("--group={}", folder.display())));
-        Host::reach(name, &argv)
+        argv
     }
 
     /// Takes it down, and waits until nothing is left.
@@ -183,12 +182,11 @@ pub fn clean(name: &str) -> Result<(), String> {
 
 /// Loop devices whose file was inside the bench.
 pub fn left_behind(layout: &Layout) -> Vec<String> {
-    let prefix = layout.disk("", "").display().to_string();
+    let mark = format!("/{}", layout.disk_file(""));
     let mut left = Vec::new();
     for entry in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
         let file = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
-        if file.starts_with(prefix.trim_end_matches('.')) || file.contains(&format!("/{}/disk/", layout.name))
-        {
+        if file.contains(&mark) {
             left.push(format!("/dev/{}", entry.file_name().to_string_lossy()));
         }
     }
@@ -207,9 +205,4 @@ pub fn dead() -> Vec<String> {
         .collect();
     names.retain(|name| !alive.contains(name));
     names
-}
-
-/// All hosts of a bench of this size, for messages.
-pub fn host_names(config: &Config) -> Vec<String> {
-    layout::hosts(config.servers, config.clients).into_iter().map(|(name, _)| name).collect()
 }

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done and within all bounds, 1 a bound is broken, 2 failed.
 
 pub mod bench;
+mod run;
 mod score;
 mod sensitivity;
 mod sim;
@@ -26,6 +27,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Bench(bench::Args),
+    Run(run::Args),
     Clean(bench::CleanArgs),
     Sim(sim::Args),
     Score(score::Args),
@@ -69,6 +71,7 @@ pub fn run() -> ExitCode {
     };
     let outcome = match cli.verb {
         Verb::Bench(args) => bench::run(&args),
+        Verb::Run(args) => run::run(&args),
         Verb::Clean(args) => bench::clean(&args),
         Verb::Disk(verb) => work::disk(&verb),
         Verb::Hand(args) => work::hand(&args),

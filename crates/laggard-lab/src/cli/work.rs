@@ -20,6 +20,9 @@ pub enum Disk {
         /// Its control
         #[arg(long)]
         socket: PathBuf,
+        /// Name of its file
+        #[arg(long)]
+        file: String,
         /// Its content
         image: PathBuf,
         /// Where its file appears
@@ -36,9 +39,9 @@ pub enum Disk {
 
 pub fn disk(verb: &Disk) -> Result<Outcome, String> {
     match verb {
-        Disk::Serve { shape, socket, image, mountpoint } => {
+        Disk::Serve { shape, socket, file, image, mountpoint } => {
             let shape = serde_json::from_str(shape).map_err(|error| format!("--shape: {error}"))?;
-            serve::serve(shape, image, socket, mountpoint)?;
+            serve::serve(shape, file, image, socket, mountpoint)?;
         }
         Disk::Set { socket, condition } => {
             let condition: model::Condition =
@@ -132,6 +135,9 @@ pub enum Work {
 }
 
 pub fn work(verb: &Work) -> Result<Outcome, String> {
+    if let Work::Load { folder, .. } | Work::Prepare { folder, .. } = verb {
+        std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
     match verb {
         Work::Load { workload, folder, streams, file_mib, record_kib, seconds } => match workload {
             Workload::Postmark => postmark::run(folder, *streams, *seconds)?,

@@ -22,7 +22,7 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Shape {
-        Shape { size_mib: 2048, speed_mb_s: 20.0, seek_ms: 2.0, overhead_ms: 0.1, queue: 1 }
+        Shape { size_mib: 2048, speed_mb_s: 8.0, seek_ms: 2.0, overhead_ms: 0.1, queue: 1 }
     }
 }
 

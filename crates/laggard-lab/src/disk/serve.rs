@@ -1,4 +1,4 @@
-//! The FUSE file `disk`, whose requests take as long as the model says.
+//! The disk's one file, whose requests take as long as the model says.
 
 use super::control;
 use super::model::{Arm, Condition, Extent, Shape};
@@ -16,8 +16,6 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-/// Name of the only file.
-pub const FILE: &str = "disk";
 const INODE: INodeNo = INodeNo(2);
 const FOREVER: Duration = Duration::from_secs(3600);
 
@@ -129,6 +127,8 @@ fn answer(request: Waiting, backing: &File, fail: bool) {
 
 struct Disk {
     shared: Arc<Shared>,
+    /// Of the only file.
+    name: String,
     size: u64,
 }
 
@@ -166,7 +166,7 @@ impl Filesystem for Disk {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        if parent == INodeNo::ROOT && name == FILE {
+        if parent == INodeNo::ROOT && name == self.name.as_str() {
             reply.entry(&FOREVER, &self.attributes(INODE), Generation(0));
         } else {
             reply.error(Errno::ENOENT);
@@ -221,7 +221,13 @@ impl Filesystem for Disk {
 }
 
 /// Serves one disk until it is unmounted. Its content is the sparse file `backing`.
-pub fn serve(shape: Shape, backing: &Path, socket: &Path, mountpoint: &Path) -> Result<(), String> {
+pub fn serve(
+    shape: Shape,
+    name: &str,
+    backing: &Path,
+    socket: &Path,
+    mountpoint: &Path,
+) -> Result<(), String> {
     let said = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     let file = File::options().read(true).write(true).create(true).truncate(false).open(backing);
     let file = file.map_err(|error| said(backing, error))?;
@@ -235,7 +241,7 @@ pub fn serve(shape: Shape, backing: &Path, socket: &Path, mountpoint: &Path) -> 
     let mut config = Config::default();
     config.acl = SessionACL::Owner;
     config.mount_options = vec![fuser::MountOption::FSName("laggard-disk".into())];
-    Session::new(Disk { shared, size }, mountpoint, &config)
+    Session::new(Disk { shared, name: name.into(), size }, mountpoint, &config)
         .and_then(Session::run)
         .map_err(|error| said(mountpoint, error))
 }

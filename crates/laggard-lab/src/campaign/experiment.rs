@@ -1,0 +1,290 @@
+//! One run: collectors on, workload on, clean, fault, clean, everything off, and the truth written last.
+
+use super::plan::{Experiment, Plan};
+use super::site::{Client, Reached, Site};
+use super::truth::{SCHEMA, Said, Truth};
+use crate::fault::{Fault, Role};
+use crate::host::command::{self, myself};
+use crate::host::reach::Host;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A fault is undone by the machine itself if nobody comes back for it so long after its time.
+const GRACE_S: f64 = 60.0;
+/// Before the workload: collectors have to find everything once.
+const SETTLE: Duration = Duration::from_secs(3);
+
+/// Hands on all machines of a site.
+pub struct Stage {
+    site: Site,
+    servers: Vec<Host>,
+    clients: Vec<Host>,
+    third_party: Option<Host>,
+}
+
+/// A program that is installed beside this one, or found in the path.
+fn sibling(name: &str) -> String {
+    let beside = PathBuf::from(myself()).with_file_name(name);
+    if beside.exists() { beside.display().to_string() } else { name.into() }
+}
+
+fn now_s() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
+impl Stage {
+    /// Reaches all machines.
+    pub fn new(site: &Site) -> Result<Stage, String> {
+        let hand = |client: &Reached<Client>| client.hand(&client.machine.name);
+        Ok(Stage {
+            servers: site
+                .servers
+                .iter()
+                .map(|server| server.hand(&server.machine.name))
+                .collect::<Result<_, _>>()?,
+            clients: site.clients.iter().map(hand).collect::<Result<_, _>>()?,
+            third_party: site.third_party.as_ref().map(hand).transpose()?,
+            site: site.clone(),
+        })
+    }
+
+    /// Makes the files that workloads read.
+    pub fn prepare(&mut self, plan: &Plan) -> Result<(), String> {
+        if !plan.reads() {
+            return Ok(());
+        }
+        let log = std::env::temp_dir().join(format!("laggard-prepare-{}.log", std::process::id()));
+        let mut begun = Vec::new();
+        for (host, client) in self.clients.iter().zip(&self.site.clients) {
+            let line = format!("--streams {} --file-mib {}", plan.load.streams, plan.load.read_mib);
+            let mut argv =
+                vec![myself(), "work".into(), "prepare".into(), client.machine.folder.display().to_string()];
+            argv.extend(line.split(' ').map(String::from));
+            begun.push((host, host.start(&argv, &log)?));
+        }
+        for (host, id) in begun {
+            let status = loop {
+                match host.ended(id)? {
+                    Some(status) => break status,
+                    None => std::thread::sleep(Duration::from_millis(200)),
+                }
+            };
+            if status != 0 {
+                let said = fs::read_to_string(&log).unwrap_or_default();
+                return Err(format!("{}: preparing files to read: {}", host.name, said.trim()));
+            }
+        }
+        let _ = fs::remove_file(&log);
+        Ok(())
+    }
+
+    /// Runs one experiment into a folder.
+    pub fn run(&mut self, plan: &Plan, experiment: &Experiment, folder: &Path) -> Result<Truth, String> {
+        let said = |error: std::io::Error| format!("{}: {error}", folder.display());
+        // What an interrupted run has left is not a recording of this one.
+        if folder.exists() {
+            fs::remove_dir_all(folder).map_err(said)?;
+        }
+        fs::create_dir_all(folder).map_err(said)?;
+        let folder = folder.canonicalize().map_err(said)?;
+        let collectors = self.collect(&folder)?;
+        std::thread::sleep(SETTLE);
+        let mut live = Live::start(&folder, &folder.join("activity"))?;
+        let (truth, loads) = self.act(plan, experiment, &folder)?;
+        for (host, id) in loads {
+            host.undo(id)?;
+        }
+        for (host, id) in collectors {
+            host.undo(id)?;
+        }
+        let truth = Truth { live: live.finish()?, ..truth };
+        truth.save(&folder)?;
+        Ok(truth)
+    }
+
+    /// Starts a collector on every server and client.
+    fn collect(&self, folder: &Path) -> Result<Vec<(&Host, usize)>, String> {
+        let mut begun = Vec::new();
+        let ports: Vec<String> = self.site.ports.iter().map(|port| format!("\"{port}\"")).collect();
+        let servers =
+            self.servers.iter().zip(self.site.servers.iter().map(|server| server.machine.device.as_str()));
+        let clients = self.clients.iter().map(|client| (client, ""));
+        for (host, device) in servers.chain(clients) {
+            let activity = folder.join("activity").join(&host.name);
+            fs::create_dir_all(&activity).map_err(|error| format!("{}: {error}", activity.display()))?;
+            let mut text = String::new();
+            let _ =
+                writeln!(text, "directory = {:?}\nname = {:?}", activity.display().to_string(), host.name);
+            let _ = writeln!(text, "[peer]\nports = [{}]\n[host]\nenabled = false", ports.join(", "));
+            let _ = writeln!(text, "[retention]\nkeep_free_mib = 64");
+            match device.strip_prefix("/dev/") {
+                Some(device) => {
+                    let _ = writeln!(text, "[disk]\nnames = \"kernel\"\ninclude = [{device:?}]");
+                }
+                None => text.push_str("[disk]\nenabled = false\n"),
+            }
+            let config = folder.join(format!("agent-{}.toml", host.name));
+            fs::write(&config, text).map_err(|error| format!("{}: {error}", config.display()))?;
+            let argv =
+                [sibling("laggard-agent"), "run".into(), "--config".into(), config.display().to_string()];
+            begun.push((host, host.start(&argv, &folder.join(format!("agent-{}.log", host.name)))?));
+        }
+        Ok(begun)
+    }
+
+    /// The workload, and the fault in the middle of it.
+    fn act(
+        &self,
+        plan: &Plan,
+        experiment: &Experiment,
+        folder: &Path,
+    ) -> Result<(Truth, Vec<(&Host, usize)>), String> {
+        let total_s = plan.clean_s + plan.fault_s + plan.after_s;
+        let mut loads = Vec::new();
+        for (host, client) in self.clients.iter().zip(&self.site.clients) {
+            let load = &plan.load;
+            let line = format!(
+                "--streams {} --file-mib {} --record-kib {} --seconds {total_s}",
+                load.streams, load.file_mib, load.record_kib
+            );
+            let home = client.machine.folder.display().to_string();
+            let mut argv = vec![myself(), "work".into(), "load".into(), experiment.workload.name(), home];
+            argv.extend(line.split(' ').map(String::from));
+            loads.push((host, host.start(&argv, &folder.join(format!("load-{}.log", host.name)))?));
+        }
+        let (begun, from_s) = (Instant::now(), now_s());
+        let wait_until = |seconds: f64| {
+            std::thread::sleep(
+                (begun + Duration::from_secs_f64(seconds)).saturating_duration_since(Instant::now()),
+            );
+        };
+        wait_until(plan.clean_s);
+        let injected = match experiment.fault {
+            Some(fault) => self.inject(fault, experiment.server, plan.fault_s + GRACE_S)?,
+            None => Vec::new(),
+        };
+        let fault_from_s = now_s();
+        wait_until(plan.clean_s + plan.fault_s);
+        for (host, id) in injected.into_iter().rev() {
+            host.undo(id)?;
+        }
+        let fault_to_s = now_s();
+        wait_until(total_s);
+        let to_s = now_s();
+        let progress: Vec<Vec<(f64, f64)>> = self
+            .clients
+            .iter()
+            .map(|client| progress(&folder.join(format!("load-{}.log", client.name))))
+            .collect();
+        let rate = |from: f64, to: f64| progress.iter().map(|done| rate(done, from, to)).sum::<f64>();
+        let truth = Truth {
+            schema: SCHEMA.into(),
+            fault: experiment.fault.map(|fault| fault.name.into()),
+            cause: experiment.fault.and_then(|fault| fault.cause).map(|cause| cause.name().into()),
+            server: experiment.fault.map(|_| self.servers[experiment.server].name.clone()),
+            workload: experiment.workload,
+            from_s,
+            fault_from_s,
+            fault_to_s,
+            to_s,
+            work: [rate(5.0, plan.clean_s), rate(plan.clean_s + 2.0, plan.clean_s + plan.fault_s)],
+            live: Vec::new(),
+            failures: self.failures(&loads, folder)?,
+            bench: Some(plan.bench.clone()).filter(|_| self.site.shares_folder),
+        };
+        Ok((truth, loads))
+    }
+
+    fn inject(&self, fault: &Fault, server: usize, limit_s: f64) -> Result<Vec<(&Host, usize)>, String> {
+        let faulty = &self.site.servers[server].machine;
+        let mut injected = Vec::new();
+        for role in fault.roles {
+            let hosts: Vec<&Host> = match role {
+                Role::Server => vec![&self.servers[server]],
+                Role::Client => self.clients.iter().collect(),
+                Role::ThirdParty => self.third_party.iter().collect(),
+            };
+            if hosts.is_empty() {
+                return Err(format!("{}: needs a third party", fault.name));
+            }
+            for host in hosts {
+                injected.push((host, host.inject(fault.name, *role, faulty, limit_s)?));
+            }
+        }
+        Ok(injected)
+    }
+
+    /// Workloads that ended before their time, and what they said.
+    fn failures(&self, loads: &[(&Host, usize)], folder: &Path) -> Result<Vec<String>, String> {
+        let mut failures = Vec::new();
+        for (host, id) in loads {
+            if host.ended(*id)?.is_some_and(|status| status != 0) {
+                let log =
+                    fs::read_to_string(folder.join(format!("load-{}.log", host.name))).unwrap_or_default();
+                failures.push(format!("{}: {}", host.name, log.lines().last().unwrap_or_default()));
+            }
+        }
+        Ok(failures)
+    }
+}
+
+/// Seconds and work so far, as a workload has told it.
+fn progress(log: &Path) -> Vec<(f64, f64)> {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let line = |line: &str| {
+        let (second, done) = line.split_once(' ')?;
+        Some((second.parse().ok()?, done.parse().ok()?))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Work per second between two moments.
+fn rate(progress: &[(f64, f64)], from: f64, to: f64) -> f64 {
+    let at = |moment: f64| {
+        let index = progress.partition_point(|(second, _)| *second <= moment);
+        index.checked_sub(1).map_or(0.0, |index| progress[index].1)
+    };
+    (at(to) - at(from)) / (to - from)
+}
+
+/// The diagnosis that follows the collectors' files while they are written.
+struct Live {
+    process: Child,
+    log: PathBuf,
+}
+
+impl Live {
+    fn start(folder: &Path, activity: &Path) -> Result<Live, String> {
+        let log = folder.join("live.jsonl");
+        let said = |error: std::io::Error| format!("{}: {error}", log.display());
+        let argv =
+            [sibling("laggard"), "diagnose".into(), "--follow".into(), "--format".into(), "json".into()];
+        let mut process = command::command(&argv)?;
+        process.arg(activity).stdin(Stdio::null());
+        process.stdout(fs::File::create(&log).map_err(said)?);
+        process.stderr(fs::File::create(folder.join("live.log")).map_err(said)?);
+        let process = process.spawn().map_err(|error| format!("{}: {error}", argv[0]))?;
+        Ok(Live { process, log })
+    }
+
+    fn finish(&mut self) -> Result<Vec<Said>, String> {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let mut said: Vec<Said> = Vec::new();
+        for line in text.lines().filter_map(|line| serde_json::from_str::<Said>(line).ok()) {
+            said.push(line);
+        }
+        Ok(said)
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

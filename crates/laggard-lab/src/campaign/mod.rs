@@ -1,0 +1,160 @@
+//! Campaigns: many experiments on a real file system, unattended.
+//!
+//! A campaign is a folder: `plan.toml`, and a folder per run, `runs/007-disk-hog-ddw-oss3/`, with the collectors' files
+//! (`activity/`), what the workload did (`load-*.log`), what was said during the run (`live.jsonl`), and last, when all the rest
+//! is there, the truth (`truth.json`). A run with its truth is done and is not repeated; one without is.
+
+pub mod experiment;
+pub mod plan;
+pub mod site;
+pub mod truth;
+
+use crate::bench::Bench;
+use experiment::Stage;
+use plan::{Experiment, Plan};
+use site::Site;
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use truth::Truth;
+
+/// Where runs happen.
+pub enum Place<'a> {
+    /// On benches that are brought up for it.
+    Benches {
+        /// How many at a time.
+        parallel: usize,
+        /// The first part of their names.
+        name: &'a str,
+    },
+    /// On somebody's test cluster.
+    Cluster(&'a Site),
+}
+
+/// The folder of one run.
+fn folder(campaign: &Path, number: usize, experiment: &Experiment) -> PathBuf {
+    campaign.join("runs").join(format!("{number:03}-{}", experiment.name()))
+}
+
+/// Runs what is not done yet. Returns how many were run.
+pub fn run(plan: &Plan, place: &Place, campaign: &Path) -> Result<usize, String> {
+    let said = |error: std::io::Error| format!("{}: {error}", campaign.display());
+    fs::create_dir_all(campaign.join("runs")).map_err(said)?;
+    let experiments: Vec<(usize, Experiment)> = plan.experiments()?.into_iter().enumerate().collect();
+    let total = experiments.len();
+    let is_open = |(number, experiment): &(usize, Experiment)| {
+        !truth::path(&folder(campaign, *number + 1, experiment)).exists()
+    };
+    let left: VecDeque<(usize, Experiment)> = experiments.into_iter().filter(is_open).collect();
+    let open = left.len();
+    if open < total {
+        eprintln!("laggard-lab: {} of {total} runs are there already", total - open);
+    }
+    let queue = Mutex::new((left, 0));
+    let begun = Instant::now();
+    let take = || queue.lock().unwrap_or_else(PoisonError::into_inner).0.pop_front();
+    let tell = |experiment: &Experiment, truth: &Truth| {
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.1 += 1;
+        let done = queue.1;
+        let left = begun.elapsed().mul_f64((open - done) as f64 / done as f64);
+        eprintln!(
+            "laggard-lab: {}/{total} {}: {}; {} left",
+            total - open + done,
+            experiment.name(),
+            truth.sentence(),
+            minutes(left)
+        );
+    };
+    match place {
+        Place::Cluster(site) => {
+            let mut stage = Stage::new(site)?;
+            while let Some((number, experiment)) = take() {
+                let truth = stage.run(plan, &experiment, &folder(campaign, number + 1, &experiment))?;
+                tell(&experiment, &truth);
+            }
+        }
+        Place::Benches { parallel, name } => {
+            let work = |worker: usize| -> Result<(), String> {
+                let mut bench = Occupied::new(&format!("{name}-{}", worker + 1));
+                while let Some((number, experiment)) = take() {
+                    let folder = folder(campaign, number + 1, &experiment);
+                    let truth = bench.run(plan, &experiment, &folder)?;
+                    tell(&experiment, &truth);
+                }
+                Ok(())
+            };
+            let work = &work;
+            std::thread::scope(|scope| {
+                let workers: Vec<_> =
+                    (0..(*parallel).min(open)).map(|worker| scope.spawn(move || work(worker))).collect();
+                let outcomes = workers
+                    .into_iter()
+                    .map(|worker| worker.join().unwrap_or_else(|_| Err("a worker died".into())));
+                outcomes.collect::<Result<Vec<()>, String>>()
+            })?;
+        }
+    }
+    Ok(open)
+}
+
+/// A bench and the hands on it, made when first needed, and anew after a fault that may have left scars.
+struct Occupied {
+    name: String,
+    up: Option<(Bench, Stage)>,
+}
+
+impl Occupied {
+    fn new(name: &str) -> Occupied {
+        Occupied { name: name.into(), up: None }
+    }
+
+    fn run(&mut self, plan: &Plan, experiment: &Experiment, folder: &Path) -> Result<Truth, String> {
+        if self.up.is_none() {
+            let bench = Bench::up(&self.name, &plan.bench)?;
+            let stage = Site::of_bench(&bench).and_then(|site| Stage::new(&site));
+            match stage.and_then(|mut stage| stage.prepare(plan).map(|()| stage)) {
+                Ok(stage) => self.up = Some((bench, stage)),
+                Err(message) => {
+                    bench.down()?;
+                    return Err(message);
+                }
+            }
+        }
+        let (_, stage) = self.up.as_mut().ok_or("no bench")?;
+        let truth = stage.run(plan, experiment, folder)?;
+        // A server that was dead or full for a while has to be healed; a new one is healthy at once.
+        if experiment.fault.is_some_and(|fault| fault.cause.is_none()) {
+            self.leave()?;
+        }
+        Ok(truth)
+    }
+
+    fn leave(&mut self) -> Result<(), String> {
+        match self.up.take() {
+            Some((bench, stage)) => {
+                drop(stage);
+                bench.down()
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Occupied {
+    fn drop(&mut self) {
+        if let Err(message) = self.leave() {
+            eprintln!("laggard-lab: {message}");
+        }
+    }
+}
+
+fn minutes(left: Duration) -> String {
+    match left.as_secs() {
+        seconds if seconds < 90 => format!("{seconds} s"),
+        seconds if seconds < 5400 => format!("{} min", seconds / 60),
+        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
