@@ -331,26 +331,24 @@ fn gather<'f>(
     Ok(())
 }
 
-/// Follows a tail while it grows, also across sealing: yields each frame once.
+/// Follows a tail while it grows, also across sealing: each frame is fresh once.
 pub struct Follower {
     path: PathBuf,
     tail: Option<TailReader>,
+    /// Frames up to this one are no longer fresh; those after it, up to the next, are.
     seen: u64,
+    newest: u64,
 }
 
 impl Follower {
     /// Follows the tail of a name from its beginning.
     pub fn new(path: &Path) -> Follower {
-        Follower { path: name::beside(path, name::TAIL), tail: None, seen: 0 }
+        Follower { path: name::beside(path, name::TAIL), tail: None, seen: 0, newest: 0 }
     }
 
-    /// Yields what is new. A tail that is not there (yet, or any more) yields nothing.
-    pub fn poll(
-        &mut self,
-        kind: &'static Kind,
-        fields: &[usize],
-        each: &mut dyn FnMut(&Stretch),
-    ) -> Result<(), Damage> {
+    /// Looks for what is new since the last time, and says how many frames are. A tail that is not there (yet, or any more) has none.
+    pub fn advance(&mut self) -> Result<usize, Damage> {
+        self.seen = self.newest;
         // A sealed tail is replaced by another file: what is new since is in that one, and the end of the old one too.
         let tail = match self.tail.take() {
             Some(mut tail) if tail.is_still(&self.path) => {
@@ -359,15 +357,41 @@ impl Follower {
             }
             _ => match TailReader::open(&self.path) {
                 Ok(tail) => tail,
-                Err(Damage::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+                Err(Damage::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
                 Err(damage) => return Err(damage),
             },
         };
-        for frame in tail.frames.iter().filter(|frame| frame.sequence > self.seen) {
-            gather(&tail, frame, kind, fields, &mut |_, stretch| each(stretch))?;
-        }
-        self.seen = tail.frames.iter().map(|frame| frame.sequence).max().unwrap_or(0).max(self.seen);
+        self.newest = tail.frames.iter().map(|frame| frame.sequence).max().unwrap_or(0).max(self.seen);
         self.tail = Some(tail);
+        Ok(self.fresh().count())
+    }
+
+    fn fresh(&self) -> impl Iterator<Item = (&TailReader, &Frame)> {
+        let frames = self.tail.iter().flat_map(|tail| tail.frames.iter().map(move |frame| (tail, frame)));
+        frames.filter(|(_, frame)| frame.sequence > self.seen)
+    }
+
+    /// Whose samples they are; unknown before the first.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.tail.as_ref().map(|tail| &tail.origin)
+    }
+
+    /// First and last fresh second.
+    pub fn span_s(&self) -> Option<(i64, i64)> {
+        let times = || self.fresh().flat_map(|(_, frame)| &frame.times_s).copied();
+        Some((times().min()?, times().max()?))
+    }
+
+    /// Reads fields of all things of a kind in what is fresh, frame by frame.
+    pub fn scan(
+        &self,
+        kind: &'static Kind,
+        fields: &[usize],
+        each: &mut dyn FnMut(&Stretch),
+    ) -> Result<(), Damage> {
+        for (tail, frame) in self.fresh() {
+            gather(tail, frame, kind, fields, &mut |_, stretch| each(stretch))?;
+        }
         Ok(())
     }
 }

@@ -194,7 +194,8 @@ fn a_follower_sees_every_frame_once_also_across_sealing() {
     let mut follower = Follower::new(&place.stem);
     let mut seen = Vec::new();
     let mut look = |seen: &mut Vec<i64>| {
-        follower.poll(&DISK, &[0], &mut |stretch| seen.extend_from_slice(stretch.times_s)).unwrap();
+        follower.advance().unwrap();
+        follower.scan(&DISK, &[0], &mut |stretch| seen.extend_from_slice(stretch.times_s)).unwrap();
     };
     look(&mut seen);
     let mut tail = TailWriter::create(&place.tail(), origin(), 0).unwrap();

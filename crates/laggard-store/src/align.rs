@@ -92,7 +92,7 @@ fn average(series: &Series, grid_s: i64, requests: Option<&Series>) -> Series {
 }
 
 /// A part of a series: roster index, metric, slots.
-type Slice<'a> = (usize, Metric, &'a [(i64, f64)]);
+pub type Slice<'a> = (usize, Metric, &'a [(i64, f64)]);
 
 /// A recording on a grid: what is in memory, series by series, and what is still in files, to be replayed from there.
 pub struct Aligned {
@@ -171,6 +171,12 @@ impl Aligned {
         Aligned { interval_s, series, streamed, has_told: Cell::new(false) }
     }
 
+    /// Nothing, on a grid.
+    pub fn nothing(interval_s: u32) -> Aligned {
+        let interval_s = i64::from(interval_s.max(1));
+        Aligned { interval_s, series: Vec::new(), streamed: None, has_told: Cell::new(false) }
+    }
+
     /// First and last slot.
     pub fn slots(&self) -> Option<(i64, i64)> {
         let of_series = |(_, _, slots): &(usize, Metric, Series)| Some((slots.first()?.0, slots.last()?.0));
@@ -235,7 +241,7 @@ impl Aligned {
             });
             let chunk =
                 chunk.iter().map(|(component, metric, slots)| (*component, *metric, slots.as_slice()));
-            self.in_order(&held.chain(chunk).collect::<Vec<_>>(), &mut each);
+            in_order(&held.chain(chunk).collect::<Vec<_>>(), self.interval_s, &mut each);
             from = to;
         };
         self.chunks(&mut |chunk| {
@@ -264,28 +270,29 @@ impl Aligned {
             stream.unread().for_each(|message| eprintln!("laggard: {message}"));
         }
     }
+}
 
-    fn in_order(&self, series: &[Slice], each: &mut impl FnMut(Sample)) {
-        let mut next = vec![0; series.len()];
-        let starts = series.iter().filter_map(|(_, _, slots)| slots.first()).map(|(slot, _)| *slot);
-        let Some(mut slot) = starts.min() else { return };
-        loop {
-            let mut soonest = i64::MAX;
-            for ((component, metric, slots), next) in series.iter().zip(&mut next) {
-                if let Some(&(at, value)) = slots.get(*next)
-                    && at == slot
-                {
-                    let time_s = slot * self.interval_s;
-                    each(Sample { time_s, component: *component, metric: *metric, value });
-                    *next += 1;
-                }
-                soonest = soonest.min(slots.get(*next).map_or(i64::MAX, |(at, _)| *at));
+/// Yields the samples of some series in time order.
+pub fn in_order(series: &[Slice], interval_s: i64, each: &mut impl FnMut(Sample)) {
+    let mut next = vec![0; series.len()];
+    let starts = series.iter().filter_map(|(_, _, slots)| slots.first()).map(|(slot, _)| *slot);
+    let Some(mut slot) = starts.min() else { return };
+    loop {
+        let mut soonest = i64::MAX;
+        for ((component, metric, slots), next) in series.iter().zip(&mut next) {
+            if let Some(&(at, value)) = slots.get(*next)
+                && at == slot
+            {
+                let time_s = slot * interval_s;
+                each(Sample { time_s, component: *component, metric: *metric, value });
+                *next += 1;
             }
-            if soonest == i64::MAX {
-                return;
-            }
-            slot = soonest;
+            soonest = soonest.min(slots.get(*next).map_or(i64::MAX, |(at, _)| *at));
         }
+        if soonest == i64::MAX {
+            return;
+        }
+        slot = soonest;
     }
 }
 

@@ -1,7 +1,7 @@
 //! What every recording of raw counters can do, whoever made it: our agent, sysstat, Prometheus.
 
 use laggard_activity::kind::Kind;
-use laggard_activity::{Activity, Damage, Origin, Stretch, Thing};
+use laggard_activity::{Activity, Damage, Follower, Origin, Stretch, Thing};
 
 /// A recording of raw counters of one host. A segment is an hour or so: what is read at once.
 pub trait Counters: Send + Sync {
@@ -65,5 +65,47 @@ impl Counters for Activity {
     fn damaged(&self) -> Vec<String> {
         let said = self.damaged.iter();
         said.map(|damaged| format!("{}: {}", damaged.path.display(), damaged.message)).collect()
+    }
+}
+
+/// What is fresh in a file that still grows: one segment.
+pub struct Fresh<'a> {
+    follower: &'a Follower,
+    origin: &'a Origin,
+}
+
+impl<'a> Fresh<'a> {
+    /// Nothing, if nothing is fresh.
+    pub fn of(follower: &'a Follower) -> Option<Fresh<'a>> {
+        follower.span_s()?;
+        Some(Fresh { follower, origin: follower.origin()? })
+    }
+}
+
+impl Counters for Fresh<'_> {
+    fn origin(&self) -> &Origin {
+        self.origin
+    }
+
+    fn segments(&self) -> usize {
+        1
+    }
+
+    fn span_s(&self, _: usize) -> (i64, i64) {
+        self.follower.span_s().unwrap_or_default()
+    }
+
+    fn scan(
+        &self,
+        _: usize,
+        kind: &'static Kind,
+        fields: &[usize],
+        each: &mut dyn FnMut(&Stretch),
+    ) -> Result<(), Damage> {
+        self.follower.scan(kind, fields, each)
+    }
+
+    fn damaged(&self) -> Vec<String> {
+        Vec::new()
     }
 }

@@ -3,6 +3,7 @@
 //! A host is a component with network metrics; so is each of its disks, `HOST:DISK`, unless it has only one: then the host is that
 //! disk. What a client's socket says about a server counts for the server, found by its address; clients are peers of clients.
 
+pub mod live;
 pub mod stream;
 pub mod summary;
 pub mod work;

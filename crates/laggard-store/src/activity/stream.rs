@@ -5,8 +5,8 @@ use super::{HostFiles, Hosts, summary};
 use crate::counters::Counters;
 use crate::recording::Series;
 use crate::time;
-use laggard_activity::kind::PEER;
-use laggard_activity::{ABSENT, Stretch};
+use laggard_activity::kind::{Kind, PEER};
+use laggard_activity::{ABSENT, Damage, Stretch};
 use laggard_core::model::Metric;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -77,6 +77,12 @@ pub struct Stream {
     hosts: Vec<HostStream>,
     /// What clients see of each server.
     incoming: BTreeMap<usize, Lane>,
+    reading: Reading,
+}
+
+/// What is read of the files, and how it falls on the grid.
+#[derive(Clone)]
+struct Reading {
     grid_s: i64,
     bounds_s: (i64, i64),
     wanted: Vec<Metric>,
@@ -115,11 +121,13 @@ impl Stream {
         Stream {
             hosts: hosts.iter().map(host).collect(),
             incoming: BTreeMap::new(),
-            grid_s,
-            bounds_s,
-            wanted: wanted.to_vec(),
-            disks: Plan::disks(wanted),
-            interfaces: Plan::interfaces(wanted),
+            reading: Reading {
+                grid_s,
+                bounds_s,
+                wanted: wanted.to_vec(),
+                disks: Plan::disks(wanted),
+                interfaces: Plan::interfaces(wanted),
+            },
         }
     }
 
@@ -131,26 +139,45 @@ impl Stream {
     /// The next hour that has something in it; `None` at the end.
     pub fn next_chunk(&mut self) -> Option<Chunk> {
         let from_s = self.next_s()?;
-        let to = (from_s + CHUNK_S).div_euclid(self.grid_s) + 1;
+        let grid_s = self.reading.grid_s;
+        let to = (from_s + CHUNK_S).div_euclid(grid_s) + 1;
         for host in &mut self.hosts {
-            while host.left.front().is_some_and(|(_, _, first_s)| first_s.div_euclid(self.grid_s) < to) {
-                host.read_next(
-                    (self.grid_s, self.bounds_s),
-                    &self.disks,
-                    &self.interfaces,
-                    &self.wanted,
-                    &mut self.incoming,
-                );
+            while host.left.front().is_some_and(|(_, _, first_s)| first_s.div_euclid(grid_s) < to) {
+                host.read_next(&self.reading, &mut self.incoming);
             }
         }
+        Some(self.take_before(to))
+    }
+
+    /// Everything before a slot that has been read.
+    pub fn take_before(&mut self, to: i64) -> Chunk {
         let mut chunk = Chunk::new();
         for host in &mut self.hosts {
-            host.take_before(to, &self.wanted, &mut chunk);
+            host.take_before(to, &self.reading.wanted, &mut chunk);
         }
         for (component, lane) in &mut self.incoming {
             push(&mut chunk, *component, Metric::CwndFromClients, &lane.take_before(to), work::of_sockets);
         }
-        Some(chunk)
+        chunk
+    }
+
+    /// Reads all that was listed, without replaying it yet. For what is then followed.
+    pub fn read_all(&mut self) {
+        for host in &mut self.hosts {
+            while !host.left.is_empty() {
+                host.read_next(&self.reading, &mut self.incoming);
+            }
+        }
+    }
+
+    /// Takes what a host has recorded since, of the seconds after this one.
+    pub fn read_fresh(&mut self, host: &str, fresh: &dyn Counters, after_s: i64) -> Vec<String> {
+        let bounds_s = (after_s.saturating_add(1).max(self.reading.bounds_s.0), self.reading.bounds_s.1);
+        let reading = Reading { bounds_s, ..self.reading.clone() };
+        match self.hosts.iter_mut().find(|known| known.host.name == host) {
+            Some(known) => known.absorb(fresh, 0, &reading, &mut self.incoming),
+            None => Vec::new(),
+        }
     }
 
     /// The earliest second that is still to be replayed.
@@ -159,7 +186,7 @@ impl Stream {
             host.disks.values().chain(host.interfaces.values()).chain(std::iter::once(&host.clients))
         });
         let held = lanes.chain(self.incoming.values()).filter_map(|lane| lane.slots.front());
-        let held = held.map(|(slot, _)| slot * self.grid_s).min();
+        let held = held.map(|(slot, _)| slot * self.reading.grid_s).min();
         let unread =
             self.hosts.iter().filter_map(|host| host.left.front()).map(|(_, _, first_s)| *first_s).min();
         held.into_iter().chain(unread).min()
@@ -167,14 +194,7 @@ impl Stream {
 }
 
 impl HostStream {
-    fn read_next(
-        &mut self,
-        (grid_s, bounds_s): (i64, (i64, i64)),
-        disks: &Plan,
-        interfaces: &Plan,
-        wanted: &[Metric],
-        incoming: &mut BTreeMap<usize, Lane>,
-    ) {
+    fn read_next(&mut self, reading: &Reading, incoming: &mut BTreeMap<usize, Lane>) {
         let Some((file, segment, _)) = self.left.pop_front() else { return };
         let activity = match self.open.remove(&file) {
             Some(activity) => activity,
@@ -186,7 +206,25 @@ impl HostStream {
                 }
             },
         };
-        let interval_s = i64::from(self.host.files[file].interval_s);
+        let path = self.host.files[file].path.display().to_string();
+        let damages = self.absorb(activity.as_ref(), segment, reading, incoming);
+        self.unread.extend(damages.into_iter().map(|damage| format!("{path}: {damage}")));
+        if self.left.iter().any(|(other, _, _)| *other == file) {
+            self.open.insert(file, activity);
+        }
+    }
+
+    /// Adds the work of a segment to the lanes; says what of it could not be read.
+    fn absorb(
+        &mut self,
+        activity: &dyn Counters,
+        segment: usize,
+        reading: &Reading,
+        incoming: &mut BTreeMap<usize, Lane>,
+    ) -> Vec<String> {
+        let Reading { grid_s, bounds_s, wanted, disks, interfaces } = reading;
+        let interval_s = i64::from(activity.origin().interval_s);
+        let (grid_s, bounds_s) = (*grid_s, *bounds_s);
         let clock = Grid { grid_s, bounds_s, interval_s, patience_ms: 3000 * grid_s.max(interval_s) };
         let mut outcomes = Vec::new();
         if !disks.fields.is_empty() {
@@ -220,19 +258,13 @@ impl HostStream {
             });
             outcomes.push((&PEER, read));
         }
-        for (kind, outcome) in outcomes {
-            if let Err(damage) = outcome {
-                let (path, (from_s, to_s)) = (self.host.files[file].path.display(), activity.span_s(segment));
-                let [from, to] = [from_s, to_s].map(time::format);
-                self.unread.push(format!(
-                    "{path}: {damage}: nothing of kind `{}` from {from} to {to} is used",
-                    kind.name
-                ));
-            }
-        }
-        if self.left.iter().any(|(other, _, _)| *other == file) {
-            self.open.insert(file, activity);
-        }
+        let say = |(kind, outcome): (&Kind, Result<(), Damage>)| {
+            let damage = outcome.err()?;
+            let (from_s, to_s) = activity.span_s(segment);
+            let [from, to] = [from_s, to_s].map(time::format);
+            Some(format!("{damage}: nothing of kind `{}` from {from} to {to} is used", kind.name))
+        };
+        outcomes.into_iter().filter_map(say).collect()
     }
 
     fn take_before(&mut self, to: i64, wanted: &[Metric], chunk: &mut Chunk) {

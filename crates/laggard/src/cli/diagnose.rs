@@ -1,7 +1,7 @@
 //! `laggard diagnose`: which part limps, why, since when, how sure.
 
 use super::input::{Input, Loaded, bar, main_method};
-use super::{Failure, Outcome, deliver};
+use super::{Failure, Outcome, deliver, follow};
 use crate::report::{self, Format};
 use crate::session::{self, Session};
 use clap::Args as ClapArgs;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(ClapArgs)]
 pub struct Args {
     #[command(flatten)]
-    input: Input,
+    pub(super) input: Input,
 
     /// Thresholds from `laggard train` [default: from the peers themselves]
     #[arg(long, value_name = "FILE")]
@@ -33,35 +33,27 @@ pub struct Args {
 
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    pub(super) format: Format,
+
+    /// Go on with what is being recorded: a line when something begins to limp, changes, or is over. Activity files only
+    #[arg(long)]
+    follow: bool,
 
     /// Show the evidence: of everything, or of one part
     #[arg(long, value_name = "PART", num_args = 0..=1, default_missing_value = "")]
-    explain: Option<String>,
+    pub(super) explain: Option<String>,
 
     /// Write to a file
     #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
 }
 
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
-    let Loaded { recording, roster } = args.input.load()?;
-    let thresholds = args.thresholds()?;
-    let trained = thresholds.as_ref().and_then(session::main_entry);
-    let method = match (args.method, trained) {
-        (Some(method), _) => method,
-        (None, Some(entry)) => Method::parse(&entry.method).unwrap_or(&laggard_core::compare::cdf::CDF),
-        (None, None) => session::UNTRAINED,
-    };
-    let interval_s = match trained {
-        Some(entry) if args.input.interval.is_none() => entry.interval_s,
-        _ => args.input.interval(session::grid_s(method, &recording), &recording, session::is_compared),
-    };
-    if let (Some(thresholds), Some(path)) = (&thresholds, &args.thresholds) {
-        check_thresholds(thresholds, path, method, &recording)?;
+    if args.follow {
+        return follow::run(args);
     }
-    let resolved = resolved(&args.resolved, &roster)?;
-    let config = Config { interval_s, method, thresholds, lateness_slots: 0, resolved };
+    let Loaded { recording, roster } = args.input.load()?;
+    let config = args.config(&recording, &roster)?;
     let bar = bar("comparing");
     let session = Session::diagnose(recording, roster, config, args.format == Format::Html, &bar);
     bar.finish_and_clear();
@@ -71,6 +63,26 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 impl Args {
+    /// How to diagnose a recording, as asked for and as it allows.
+    pub(super) fn config(&self, recording: &Recording, roster: &Roster) -> Result<Config, Failure> {
+        let thresholds = self.thresholds()?;
+        let trained = thresholds.as_ref().and_then(session::main_entry);
+        let method = match (self.method, trained) {
+            (Some(method), _) => method,
+            (None, Some(entry)) => Method::parse(&entry.method).unwrap_or(&laggard_core::compare::cdf::CDF),
+            (None, None) => session::UNTRAINED,
+        };
+        let interval_s = match trained {
+            Some(entry) if self.input.interval.is_none() => entry.interval_s,
+            _ => self.input.interval(session::grid_s(method, recording), recording, session::is_compared),
+        };
+        if let (Some(thresholds), Some(path)) = (&thresholds, &self.thresholds) {
+            check_thresholds(thresholds, path, method, recording)?;
+        }
+        let resolved = resolved(&self.resolved, roster)?;
+        Ok(Config { interval_s, method, thresholds, lateness_slots: 0, resolved })
+    }
+
     fn thresholds(&self) -> Result<Option<Thresholds>, Failure> {
         let Some(path) = &self.thresholds else { return Ok(None) };
         let text = std::fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;

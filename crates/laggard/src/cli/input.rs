@@ -142,6 +142,11 @@ impl Input {
         Ok(Loaded { recording, roster })
     }
 
+    /// Whether the user has said from when or until when.
+    pub fn is_limited(&self) -> bool {
+        self.prometheus.from.is_some() || self.prometheus.to.is_some()
+    }
+
     /// Reads the samples only.
     pub fn recording(&self) -> Result<Recording, Failure> {
         let mut problems = Problems::default();

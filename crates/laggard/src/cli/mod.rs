@@ -5,6 +5,7 @@
 mod compare;
 mod demo;
 mod diagnose;
+mod follow;
 mod import;
 mod input;
 mod train;
