@@ -8,6 +8,7 @@ mod fault;
 mod host;
 mod packages;
 mod production;
+mod real;
 mod report;
 mod simulated;
 mod verdict;

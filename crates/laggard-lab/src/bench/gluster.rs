@@ -112,6 +112,15 @@ impl FileSystem for Gluster {
         ["glusterfsd", "-N", "-f", &volume, "-l", &log].map(String::from).into()
     }
 
+    fn is_whole(&self, config: &Config, mountpoint: &Path) -> bool {
+        let graph = mountpoint.join(".meta/graphs/active");
+        let is_connected = |index: usize| {
+            let state = fs::read_to_string(graph.join(layout::server(index)).join("private"));
+            state.is_ok_and(|state| state.lines().any(|line| line.trim() == "connected = 1"))
+        };
+        (0..config.servers).all(is_connected)
+    }
+
     fn client(&self, index: usize, layout: &Layout) -> Vec<String> {
         let name = layout::client(index);
         let volume = layout.conf("client.vol").display().to_string();

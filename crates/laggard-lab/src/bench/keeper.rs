@@ -108,6 +108,7 @@ impl Keeper<'_> {
             self.servers.push(None);
             self.start(index)?;
         }
+        self.await_servers()?;
         let listener = UnixListener::bind(layout.keeper()).map_err(|error| error.to_string())?;
         listener.set_nonblocking(true).map_err(|error| error.to_string())?;
         self.mount_clients()?;
@@ -193,6 +194,22 @@ impl Keeper<'_> {
         self.start(index)
     }
 
+    /// Until all of them listen: a client that comes before would do without those that do not, and heal them later, which looks
+    /// like a fault.
+    fn await_servers(&self) -> Result<(), String> {
+        let patience = Instant::now() + Duration::from_secs(20);
+        for (index, child) in self.servers.iter().enumerate() {
+            let process = child.as_ref().map_or(0, Child::id);
+            while !listens(process, self.system.port()) {
+                if Instant::now() > patience {
+                    return Err(format!("{} does not listen", layout::server(index)));
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        Ok(())
+    }
+
     fn mount_clients(&mut self) -> Result<(), String> {
         for index in 0..self.config.clients {
             let name = layout::client(index);
@@ -205,7 +222,12 @@ impl Keeper<'_> {
         for index in 0..self.config.clients {
             let name = layout::client(index);
             let probe = self.layout.mountpoint(&name).join(format!(".{name}"));
-            while !is_mount(&self.layout.mountpoint(&name)) || fs::write(&probe, "here").is_err() {
+            let mountpoint = self.layout.mountpoint(&name);
+            let is_usable = || {
+                let whole = is_mount(&mountpoint) && self.system.is_whole(self.config, &mountpoint);
+                whole && fs::write(&probe, "here").is_ok()
+            };
+            while !is_usable() {
                 if Instant::now() > patience {
                     let log = fs::read_to_string(self.layout.log(&name)).unwrap_or_default();
                     let last: Vec<&str> = log.lines().rev().take(5).collect();
@@ -290,6 +312,17 @@ fn bury(known: &[u32]) {
             let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
         }
     }
+}
+
+/// Whether a port is listened to in the network namespace of a process.
+fn listens(process: u32, port: u16) -> bool {
+    let wanted = format!(":{port:04X}");
+    let is_listening = |line: &str| {
+        let mut fields = line.split_whitespace().skip(1);
+        fields.next().is_some_and(|local| local.ends_with(&wanted)) && fields.nth(1) == Some("0A")
+    };
+    let tables = ["tcp", "tcp6"].map(|table| format!("/proc/{process}/net/{table}"));
+    tables.iter().any(|path| fs::read_to_string(path).is_ok_and(|text| text.lines().any(is_listening)))
 }
 
 fn is_mount(path: &Path) -> bool {

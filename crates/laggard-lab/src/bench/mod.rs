@@ -15,6 +15,8 @@ pub mod moosefs;
 pub mod network;
 pub mod state;
 
+use std::path::Path;
+
 pub use config::Config;
 pub use layout::Layout;
 pub use state::Bench;
@@ -35,6 +37,8 @@ pub trait FileSystem: Sync {
     fn services(&self, layout: &Layout) -> Vec<(String, Vec<String>)>;
     /// The process of the storage server of this index; in the foreground.
     fn server(&self, index: usize, layout: &Layout) -> Vec<String>;
+    /// Whether a client that has mounted it sees all servers.
+    fn is_whole(&self, config: &Config, mountpoint: &Path) -> bool;
     /// The process that mounts the file system for a client; in the foreground.
     fn client(&self, index: usize, layout: &Layout) -> Vec<String>;
 }

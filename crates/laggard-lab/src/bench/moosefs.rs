@@ -79,6 +79,11 @@ impl FileSystem for MooseFs {
         ["mfschunkserver", "-d", "-c", &file, "start"].map(String::from).into()
     }
 
+    fn is_whole(&self, _: &Config, _: &Path) -> bool {
+        // Chunk servers may come and go; the master places chunks on those that are there.
+        true
+    }
+
     fn client(&self, index: usize, layout: &Layout) -> Vec<String> {
         let mountpoint = layout.mountpoint(&layout::client(index)).display().to_string();
         let options = "-omfscachemode=DIRECT";

@@ -2,6 +2,7 @@
 
 use super::{Format, Outcome, bar, deliver};
 use crate::production::Plan;
+use crate::real;
 use crate::report::{Report, html, text};
 use crate::simulated::matrix::Matrix;
 use clap::Args as ClapArgs;
@@ -30,7 +31,11 @@ pub struct Args {
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
     severity: f64,
 
-    /// Only the test bench, or only the production events
+    /// Real runs too: folders of campaigns, or of single runs, of `laggard-lab run` (repeatable)
+    #[arg(long, value_name = "FOLDER")]
+    real: Vec<PathBuf>,
+
+    /// Only the simulated test bench, only the production events, or only real runs
     #[arg(long, value_name = "PART")]
     only: Option<Part>,
 
@@ -47,6 +52,7 @@ pub struct Args {
 enum Part {
     Bench,
     Production,
+    Real,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -72,6 +78,9 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
     if args.only == Some(Part::Production) && args.severity != 1.0 {
         return Err("--severity is of the test bench's faults: not with --only production".into());
     }
+    if args.only == Some(Part::Real) && args.real.is_empty() {
+        return Err("--only real: which? --real FOLDER".into());
+    }
     // Whoever mends a red test looks at what failed: that must not be the held-out seeds.
     let held_out = !args.development && !args.quick;
     let repetitions = args.repetitions.unwrap_or(if args.quick { 1 } else { 10 }) as usize;
@@ -85,14 +94,19 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         method: &LIMP,
     };
     let mut report = Report::new(held_out, args.severity);
-    if args.only != Some(Part::Production) {
+    if matches!(args.only, None | Some(Part::Bench)) {
         let bar = bar("test bench", matrix.len() as u64);
         report.bench = Some(matrix.judge(&LIMP, &bar).into());
         bar.finish_and_clear();
     }
-    if args.only != Some(Part::Bench) && args.severity == 1.0 {
+    if matches!(args.only, None | Some(Part::Production)) && args.severity == 1.0 {
         let bar = bar("production", plan.len());
         report.production = Some(plan.run(&bar)?);
+        bar.finish_and_clear();
+    }
+    if !args.real.is_empty() {
+        let bar = bar("real runs", real::count(&args.real)? as u64);
+        report.real = Some(real::judge(&args.real, &LIMP, &bar)?);
         bar.finish_and_clear();
     }
     report.bounds = report.check();

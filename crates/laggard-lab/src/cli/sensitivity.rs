@@ -3,7 +3,7 @@
 use super::{Format, Outcome, bar, deliver};
 use crate::report::{html::page, plot};
 use crate::simulated::matrix::{Matrix, conditions};
-use crate::simulated::tally::Tally;
+use crate::simulated::tally::{Expected, Tally};
 use crate::verdict::published::{Pipeline, Scores, Trained};
 use clap::Args as ClapArgs;
 use indicatif::ProgressBar;
@@ -156,7 +156,7 @@ fn study(matrix: &Matrix, bar: &ProgressBar) -> Vec<Study> {
         let training = matrix.training_runs(cluster, bar);
         let train = |(_, _, pipeline): &(usize, f64, Pipeline)| {
             let scores: Vec<Scores> = training.iter().map(|trace: &Trace| pipeline.scores(trace)).collect();
-            pipeline.train(&scores, servers)
+            pipeline.train(&scores.iter().collect::<Vec<_>>(), servers)
         };
         let trained: Vec<Trained> = settings.par_iter().map(train).collect();
         let combinations: Vec<_> = conditions()
@@ -173,9 +173,9 @@ fn study(matrix: &Matrix, bar: &ProgressBar) -> Vec<Study> {
                     let from_s = experiment.faults.first().map_or(f64::INFINITY, |fault| fault.from_s);
                     let verdict = pipeline.judge(&pipeline.scores(&trace), trained, from_s);
                     let mut count = Count::default();
-                    count.all.add(experiment.faults.first(), &verdict);
+                    count.all.add(experiment.faults.first().map(Expected::from).as_ref(), &verdict);
                     if fault.is_some() {
-                        count.faults.add(experiment.faults.first(), &verdict);
+                        count.faults.add(experiment.faults.first().map(Expected::from).as_ref(), &verdict);
                     }
                     count
                 };

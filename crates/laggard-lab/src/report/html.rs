@@ -2,6 +2,7 @@
 
 use super::{Bench, Bound, ClusterScore, Report, Row, Summary, aggregate};
 use crate::production::Score;
+use crate::real;
 use crate::simulated::paper::Rates;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -30,6 +31,7 @@ pub fn render(report: &Report) -> String {
         (bounds(&report.bounds))
         @if let Some(bench) = &report.bench { (bench_tables(bench)) }
         @if let Some(production) = &report.production { (production_table(production)) }
+        @if let Some(real) = &report.real { (real_tables(real)) }
     };
     page("Laggard: how good are the verdicts?", &content)
 }
@@ -142,5 +144,40 @@ fn production_table(score: &Score) -> Markup {
             }
         } }
         p { (score.false_incidents) " false incidents of ours in " (score.quiet_days) " days without an event." }
+    }
+}
+
+fn real_tables(score: &real::Score) -> Markup {
+    html! {
+        h2 { "Real runs" }
+        p { "A real file system, real faults, recorded by laggard-agent. Visible: runs in which the fault slows the workload or moves its "
+            "own metric. Live: what was said while the run went on." }
+        div.scroll { table {
+            thead {
+                tr { th colspan="3" {} th colspan="5" { "published pipeline" } th colspan="5" { "ours" } th colspan="5" { "live" } }
+                tr { th { "fault" } th { "runs" } th { "visible" } @for _ in 0..3 {
+                    th { "ITP" } th { "IFP" } th { "DTP" } th { "DFP" } th { "s" }
+                } }
+            }
+            @for row in &score.rows {
+                tr {
+                    td { (row.fault) } td { (row.ours.runs) } td { (row.visible) }
+                    (rate_cells(&row.published.rates, "")) td { (latency(&row.published)) }
+                    (rate_cells(&row.ours.rates, "ours")) td.ours { (latency(&row.ours)) }
+                    (rate_cells(&row.live.rates, "")) td { (latency(&row.live)) }
+                }
+            }
+        } }
+        h3 { "Every run" }
+        div.scroll { table {
+            thead { tr { th.word { "run" } th { "slower" } th.word { "the fault's metric" } th.word { "ours says" } th {} } }
+            @for run in &score.runs {
+                tr {
+                    td.word { (run.name) } td { (format!("{:.0} %", 100.0 * run.slowed)) } td.word { (run.shows) }
+                    td.word { (run.said.join(", ")) }
+                    @if run.is_right { td.holds { "right" } } @else if run.is_visible || run.fault.is_none() { td.broken { "wrong" } } @else { td {} }
+                }
+            }
+        } }
     }
 }

@@ -5,6 +5,7 @@ pub mod plot;
 pub mod text;
 
 use crate::production;
+use crate::real;
 use crate::simulated::matrix::{Cell, Cells, conditions};
 use crate::simulated::paper::{Rates, TABLES};
 use crate::simulated::tally::Tally;
@@ -27,6 +28,8 @@ pub struct Report {
     pub bench: Option<Bench>,
     /// The production site.
     pub production: Option<production::Score>,
+    /// Real runs.
+    pub real: Option<real::Score>,
     /// What must hold.
     pub bounds: Vec<Bound>,
 }
@@ -157,6 +160,7 @@ impl Report {
             severity,
             bench: None,
             production: None,
+            real: None,
             bounds: Vec::new(),
         }
     }
@@ -175,6 +179,7 @@ impl Report {
                 holds: seen == production.outcomes.len(),
             });
         }
+        bounds.extend(self.real.iter().flat_map(real::Score::bounds));
         bounds
     }
 }

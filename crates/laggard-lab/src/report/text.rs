@@ -2,6 +2,7 @@
 
 use super::{Bench, ClusterScore, Report, Summary, aggregate};
 use crate::production::{Outcome, Score};
+use crate::real;
 use crate::simulated::paper::Rates;
 use std::fmt::Write;
 
@@ -15,6 +16,9 @@ pub fn render(report: &Report) -> String {
     }
     if let Some(production) = &report.production {
         production_tables(&mut out, production);
+    }
+    if let Some(real) = &report.real {
+        real_tables(&mut out, real);
     }
     let bounds = &report.bounds;
     if !bounds.is_empty() {
@@ -107,6 +111,54 @@ fn workload_table(out: &mut String, bench: &Bench) {
                 );
             }
         }
+    }
+}
+
+fn real_tables(out: &mut String, score: &real::Score) {
+    let _ = writeln!(out, "\n## Real runs: ITP / IFP / DTP / DFP in percent, and median time to indict\n");
+    let _ = writeln!(
+        out,
+        "| fault | runs | visible | published pipeline | | ours | | ours where visible | live | |"
+    );
+    let _ = writeln!(out, "|---|---|---|---|---|---|---|---|---|---|");
+    for row in &score.rows {
+        let (published, ours, live) = (&row.published, &row.ours, &row.live);
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            row.fault,
+            ours.runs,
+            row.visible,
+            rates(&published.rates),
+            latency(published),
+            rates(&ours.rates),
+            latency(ours),
+            rates(&row.ours_visible.rates),
+            rates(&live.rates),
+            latency(live)
+        );
+    }
+    let [published, _, visible] = &score.all;
+    let _ = writeln!(
+        out,
+        "\nAll runs with a fault: published pipeline {} ({}), live {} ({}). Ours where the fault is visible: {} ({}).",
+        rates(&published.rates),
+        latency(published),
+        rates(&score.live.rates),
+        latency(&score.live),
+        rates(&visible.rates),
+        latency(visible)
+    );
+    let wrong: Vec<&real::Judged> = score.runs.iter().filter(|run| !run.is_right).collect();
+    let _ = writeln!(out, "\nRuns in which ours is not right: {}.\n", wrong.len());
+    if !wrong.is_empty() {
+        let _ =
+            writeln!(out, "| run | slower | the fault's metric | visible | said |\n|---|---|---|---|---|");
+    }
+    for run in wrong {
+        let said = if run.said.is_empty() { "nothing".into() } else { run.said.join(", ") };
+        let (slowed, visible) = (100.0 * run.slowed, if run.is_visible { "yes" } else { "no" });
+        let _ = writeln!(out, "| {} | {slowed:.0} % | {} | {visible} | {said} |", run.name, run.shows);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Every experiment of the matrix: clusters x conditions x workloads x repetitions, judged by every pipeline.
 
-use super::tally::Tally;
+use super::tally::{Expected, Tally};
 use crate::verdict::{
     ours,
     published::{Pipeline, Scores, Trained},
@@ -119,7 +119,7 @@ impl Matrix {
         let pipeline = Pipeline::default();
         let training: Vec<Scores> =
             self.training_runs(cluster, bar).par_iter().map(|trace| pipeline.scores(trace)).collect();
-        let trained = pipeline.train(&training, self.clusters()[cluster].servers);
+        let trained = pipeline.train(&training.iter().collect::<Vec<_>>(), self.clusters()[cluster].servers);
         let cells = conditions().map(|fault| {
             let of_workload =
                 |workload| self.judge_cell(cluster, fault, workload, (&pipeline, &trained), method, bar);
@@ -150,9 +150,10 @@ impl Matrix {
             let mut cell = Cell { runtimes_s: vec![trace.runtime_s], ..Cell::default() };
             let from_s = experiment.faults.first().map_or(f64::INFINITY, |fault| fault.from_s);
             let verdict = pipeline.judge(&pipeline.scores(&trace), trained, from_s);
-            cell.published.add(experiment.faults.first(), &verdict);
+            let expected = experiment.faults.first().map(Expected::from);
+            cell.published.add(expected.as_ref(), &verdict);
             let ours = ours::judge(&trace, method, from_s);
-            cell.ours.add(experiment.faults.first(), &ours);
+            cell.ours.add(expected.as_ref(), &ours);
             bar.inc(1);
             cell
         };

@@ -1,6 +1,7 @@
 //! ITP, IFP, DTP, DFP: FAST'10, footnote 5.
 
 use crate::verdict::Indictment;
+use laggard_core::diagnose::Cause;
 use laggard_sim::bench::Fault;
 use serde::Serialize;
 
@@ -21,17 +22,34 @@ pub struct Tally {
     pub latencies_s: Vec<f64>,
 }
 
+/// What is to be found in an experiment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Expected {
+    /// The faulty server.
+    pub server: usize,
+    /// From when it is, in seconds of the experiment.
+    pub from_s: f64,
+    /// What the fault should be called; anything is right where no cause is its own.
+    pub cause: Option<Cause>,
+}
+
+impl From<&Fault> for Expected {
+    fn from(fault: &Fault) -> Expected {
+        Expected { server: fault.server, from_s: fault.from_s, cause: Some(fault.kind.cause()) }
+    }
+}
+
 impl Tally {
     /// Adds the verdict on one experiment.
-    pub fn add(&mut self, fault: Option<&Fault>, verdict: &[Indictment]) {
+    pub fn add(&mut self, fault: Option<&Expected>, verdict: &[Indictment]) {
         // Before the injection nobody is faulty.
         let is_faulty = |indictment: &&Indictment| {
             fault.is_some_and(|fault| fault.server == indictment.server && indictment.said_s >= fault.from_s)
         };
         let of_faulty = verdict.iter().find(is_faulty);
         let others = verdict.iter().any(|indictment| !is_faulty(&indictment));
-        let cause = fault.map(|fault| fault.kind.cause());
-        let right = of_faulty.is_some_and(|indictment| Some(indictment.cause) == cause);
+        let cause = fault.and_then(|fault| fault.cause);
+        let right = of_faulty.is_some_and(|indictment| cause.is_none_or(|cause| indictment.cause == cause));
         self.runs += 1;
         self.indicted += usize::from(of_faulty.is_some());
         self.misindicted += usize::from(others);
@@ -69,14 +87,13 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use laggard_core::diagnose::Cause;
     use laggard_sim::bench::FaultKind;
 
     fn tally(verdict: &[(usize, Cause)]) -> [f64; 4] {
         let fault = Fault::published(FaultKind::DiskBusy, 3);
         let said = |&(server, cause): &(usize, Cause)| Indictment { server, cause, said_s: 200.0 };
         let mut tally = Tally::default();
-        tally.add(Some(&fault), &verdict.iter().map(said).collect::<Vec<_>>());
+        tally.add(Some(&Expected::from(&fault)), &verdict.iter().map(said).collect::<Vec<_>>());
         tally.rates()
     }
 
@@ -89,7 +106,7 @@ mod tests {
         assert_eq!(tally(&[]), [0.0; 4]);
         let early = Indictment { server: 3, cause: Cause::DiskBusy, said_s: 100.0 };
         let mut tally = Tally::default();
-        tally.add(Some(&Fault::published(FaultKind::DiskBusy, 3)), &[early]);
+        tally.add(Some(&Expected::from(&Fault::published(FaultKind::DiskBusy, 3))), &[early]);
         assert_eq!(tally.rates(), [0.0, 100.0, 0.0, 100.0], "right by accident is wrong");
     }
 }

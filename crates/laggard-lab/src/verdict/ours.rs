@@ -20,37 +20,72 @@ pub fn roster(servers: usize) -> Roster {
     Roster::new(&(0..servers).map(observed).collect::<Vec<_>>(), None)
 }
 
-/// Everybody who is ever accused, as a user would see it live: before the injection, and after it. What is taken back later was
-/// said all the same; the cause is the last that was named.
-pub fn judge(trace: &Trace, method: &'static Method, injected_s: f64) -> Vec<Indictment> {
-    let config = Config { interval_s: 1, method, thresholds: None, lateness_slots: 0, resolved: Vec::new() };
-    let mut diagnoser = Diagnoser::new(config, roster(trace.servers));
-    let mut said: BTreeMap<(usize, bool), Indictment> = BTreeMap::new();
-    let mut listen = |diagnoser: &Diagnoser, now_s: f64| {
-        for incident in diagnoser.diagnosis().incidents {
+/// Listens to the operator as a user would live: notes everybody who is ever accused, before the injection and after it. What is
+/// taken back later was said all the same; the cause is the last that was named.
+pub struct Listener {
+    diagnoser: Diagnoser,
+    said: BTreeMap<(usize, bool), Indictment>,
+    injected_s: f64,
+    now_s: i64,
+}
+
+impl Listener {
+    /// Before the first sample.
+    pub fn new(method: &'static Method, roster: Roster, injected_s: f64) -> Listener {
+        let config =
+            Config { interval_s: 1, method, thresholds: None, lateness_slots: 0, resolved: Vec::new() };
+        let diagnoser = Diagnoser::new(config, roster);
+        Listener { diagnoser, said: BTreeMap::new(), injected_s, now_s: 0 }
+    }
+
+    /// Takes the next sample; times are seconds of the experiment.
+    pub fn push(&mut self, sample: Sample) {
+        if sample.time_s > self.now_s {
+            self.hear();
+            self.now_s = sample.time_s;
+        }
+        self.diagnoser.push(sample);
+    }
+
+    fn hear(&mut self) {
+        let moved =
+            |event: &Event| matches!(event, Event::Persistence { ranking, .. } if !ranking.is_empty());
+        if self.diagnoser.drain().iter().any(moved) {
+            self.note(self.now_s as f64);
+        }
+    }
+
+    fn note(&mut self, now_s: f64) {
+        for incident in self.diagnoser.diagnosis().incidents {
             let (server, cause) = (incident.worst, incident.cause);
             let first = Indictment { server, cause, said_s: now_s };
             // After the injection, only what is still going on counts.
-            if now_s < injected_s || incident.last_s as f64 > injected_s {
-                said.entry((server, now_s >= injected_s)).or_insert(first).cause = cause;
+            if now_s < self.injected_s || incident.last_s as f64 > self.injected_s {
+                self.said.entry((server, now_s >= self.injected_s)).or_insert(first).cause = cause;
             }
         }
-    };
+    }
+
+    /// What was said, also at the end.
+    pub fn finish(mut self) -> Vec<Indictment> {
+        self.hear();
+        self.diagnoser.finish();
+        self.note((self.now_s + 1) as f64);
+        self.said.into_values().collect()
+    }
+}
+
+/// Everybody who is ever accused in a simulated experiment.
+pub fn judge(trace: &Trace, method: &'static Method, injected_s: f64) -> Vec<Indictment> {
+    let mut listener = Listener::new(method, roster(trace.servers), injected_s);
     let compared = METRICS.iter().filter(|metric| metric.properties().role != Role::Context);
     let compared: Vec<_> = compared.copied().collect();
     for second in 0..trace.seconds {
         for &metric in &compared {
             for (component, &value) in trace.row(metric, second).iter().enumerate() {
-                diagnoser.push(Sample { time_s: second as i64, component, metric, value });
+                listener.push(Sample { time_s: second as i64, component, metric, value });
             }
         }
-        let moved =
-            |event: &Event| matches!(event, Event::Persistence { ranking, .. } if !ranking.is_empty());
-        if diagnoser.drain().iter().any(moved) {
-            listen(&diagnoser, second as f64);
-        }
     }
-    diagnoser.finish();
-    listen(&diagnoser, trace.seconds as f64);
-    said.into_values().collect()
+    listener.finish()
 }

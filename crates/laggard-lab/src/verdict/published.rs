@@ -80,7 +80,7 @@ impl Pipeline {
     }
 
     /// The smallest thresholds at which no training run raises an alarm, with the cushion.
-    pub fn train(&self, runs: &[Scores], servers: usize) -> Trained {
+    pub fn train(&self, runs: &[&Scores], servers: usize) -> Trained {
         let thresholds = self.methods().enumerate().map(|(index, (_, method))| {
             let mut largest = vec![0.0f64; servers];
             for Scores(scores) in runs {
@@ -207,7 +207,7 @@ mod tests {
         let training: Vec<Scores> = [Workload::Ddr, Workload::Ddw]
             .map(|workload| pipeline.scores(&record(workload, Vec::new(), 1)))
             .into();
-        let trained = pipeline.train(&training, 12);
+        let trained = pipeline.train(&training.iter().collect::<Vec<_>>(), 12);
         let mut divergences = 0;
         for kind in [FaultKind::DiskHog, FaultKind::ReceivePktloss, FaultKind::ReadNetworkHog] {
             let fault = Fault { from_s: 60.0, to_s: 250.0, ..Fault::published(kind, 5) };

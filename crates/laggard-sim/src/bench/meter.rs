@@ -151,6 +151,11 @@ impl Trace {
         Trace { servers, seconds, runtime_s, sockets, values }
     }
 
+    /// What somebody else has recorded: for each of [`METRICS`], second after second, the servers' values.
+    pub fn recorded(servers: usize, seconds: usize, values: Vec<Vec<f64>>) -> Trace {
+        Trace { servers, seconds, runtime_s: seconds as f64, sockets: Vec::new(), values }
+    }
+
     /// The values of all servers in one second.
     pub fn row(&self, metric: Metric, second: usize) -> &[f64] {
         let index = METRICS.iter().position(|known| *known == metric).unwrap_or(0);

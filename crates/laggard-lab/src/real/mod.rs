@@ -1,0 +1,224 @@
+//! Real runs, read from the folders of campaigns and judged again: the same pipelines as on simulated ones.
+
+mod recorded;
+
+use crate::report::{Bound, Summary};
+use crate::simulated::tally::Tally;
+use crate::verdict::published::{Pipeline, Scores};
+use crate::verdict::{Indictment, ours};
+use indicatif::ProgressBar;
+use laggard_core::compare::Method;
+use rayon::prelude::*;
+use recorded::Recorded;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A run in which the fault slows the workload by more than this share is one that people complain about.
+const SLOWED: f64 = 0.1;
+
+/// What came of all runs.
+#[derive(Debug, Serialize)]
+pub struct Score {
+    /// By fault; `none` first.
+    pub rows: Vec<Row>,
+    /// Every run.
+    pub runs: Vec<Judged>,
+    /// All runs: the published pipeline, ours; then ours where the fault can be seen.
+    pub all: [Summary; 3],
+    /// What was said while runs went on.
+    pub live: Summary,
+}
+
+/// All runs of one fault.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// Its name, or `none`.
+    pub fault: String,
+    /// In how many of the runs it slows the workload or moves its own metric.
+    pub visible: usize,
+    /// The published pipeline.
+    pub published: Summary,
+    /// Ours.
+    pub ours: Summary,
+    /// Ours, of those in which it is visible.
+    pub ours_visible: Summary,
+    /// What was said while the runs went on.
+    pub live: Summary,
+}
+
+/// One run.
+#[derive(Debug, Clone, Serialize)]
+pub struct Judged {
+    /// Its folder.
+    pub name: String,
+    /// What was injected.
+    pub fault: Option<String>,
+    /// Share of its speed that the workload lost.
+    pub slowed: f64,
+    /// What the fault's own metric shows.
+    pub shows: String,
+    /// Whether the fault slows the workload or moves its metric.
+    pub is_visible: bool,
+    /// What ours says.
+    pub said: Vec<String>,
+    /// Right server, right cause, nobody else.
+    pub is_right: bool,
+    #[serde(skip)]
+    tallies: [Tally; 3],
+}
+
+/// Folders of runs that are complete, in campaigns or given one by one.
+fn folders(given: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    for path in given {
+        let runs = path.join("runs");
+        if !runs.is_dir() {
+            found.push(path.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(&runs).map_err(|error| format!("{}: {error}", runs.display()))?;
+        let complete = entries.flatten().map(|entry| entry.path());
+        let before = found.len();
+        found.extend(complete.filter(|folder| crate::campaign::truth::path(folder).exists()));
+        if found.len() == before {
+            return Err(format!("{}: no complete run there", path.display()));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// How many runs there are to judge.
+pub fn count(given: &[PathBuf]) -> Result<usize, String> {
+    folders(given).map(|found| found.len())
+}
+
+/// Judges all runs. The published pipeline learns from the fault-free runs, except the one that it judges.
+pub fn judge(given: &[PathBuf], method: &'static Method, bar: &ProgressBar) -> Result<Score, String> {
+    let pipeline = Pipeline::default();
+    let read = |folder: &PathBuf| -> Result<(Recorded, Scores), String> {
+        let run = Recorded::load(folder)?;
+        let scores = pipeline.scores(&run.trace);
+        Ok((run, scores))
+    };
+    let runs = folders(given)?.par_iter().map(read).collect::<Result<Vec<_>, String>>()?;
+    let servers = runs.iter().map(|(run, _)| run.trace.servers).max().unwrap_or(0);
+    let judge = |(index, (run, scores)): (usize, &(Recorded, Scores))| {
+        let clean =
+            runs.iter().enumerate().filter(|(other, (run, _))| *other != index && run.truth.fault.is_none());
+        let training: Vec<&Scores> = clean.map(|(_, (_, scores))| scores).collect();
+        let published = match training.is_empty() {
+            true => Vec::new(),
+            false => pipeline.judge(scores, &pipeline.train(&training, servers), run.injected_s()),
+        };
+        let ours = run.listen(method);
+        bar.inc(1);
+        judged(run, &published, &ours)
+    };
+    let runs: Vec<Judged> = runs.par_iter().enumerate().map(judge).collect();
+    Ok(Score::new(runs))
+}
+
+fn judged(run: &Recorded, published: &[Indictment], ours: &[Indictment]) -> Judged {
+    let expected = run.expected();
+    let tally = |verdict: &[Indictment]| {
+        let mut tally = Tally::default();
+        tally.add(expected.as_ref(), verdict);
+        tally
+    };
+    let live = tally(&run.live());
+    let (shows, is_moved) = run.shows();
+    let ours_tally = tally(ours);
+    let is_right = ours_tally.misdiagnosed == 0 && ours_tally.diagnosed == usize::from(expected.is_some());
+    let said = |indictment: &Indictment| {
+        format!(
+            "{} {} at {:.0} s",
+            run.name_of(indictment.server),
+            indictment.cause.name(),
+            indictment.said_s
+        )
+    };
+    let slowed = run.truth.slowed();
+    Judged {
+        name: run.name.clone(),
+        fault: run.truth.fault.clone(),
+        slowed,
+        shows,
+        is_visible: run.truth.fault.is_some() && (is_moved || slowed > SLOWED),
+        said: ours.iter().map(said).collect(),
+        is_right,
+        tallies: [tally(published), ours_tally, live],
+    }
+}
+
+impl Score {
+    fn new(runs: Vec<Judged>) -> Score {
+        let sum = |which: usize, of: &dyn Fn(&Judged) -> bool| {
+            let mut sum = Tally::default();
+            runs.iter().filter(|run| of(run)).for_each(|run| sum.merge(&run.tallies[which]));
+            Summary::from(&sum)
+        };
+        let mut by_fault: BTreeMap<Option<&String>, usize> = BTreeMap::new();
+        for run in &runs {
+            *by_fault.entry(run.fault.as_ref()).or_default() += usize::from(run.is_visible);
+        }
+        let row = |(fault, visible): (Option<&String>, usize)| {
+            let is_of = |run: &Judged| run.fault.as_ref() == fault;
+            Row {
+                fault: fault.map_or_else(|| "none".into(), String::clone),
+                visible,
+                published: sum(0, &is_of),
+                ours: sum(1, &is_of),
+                ours_visible: sum(1, &|run| is_of(run) && run.is_visible),
+                live: sum(2, &is_of),
+            }
+        };
+        let everything = |_: &Judged| true;
+        let faulty = |run: &Judged| run.fault.is_some();
+        Score {
+            rows: by_fault.into_iter().map(row).collect(),
+            all: [sum(0, &faulty), sum(1, &everything), sum(1, &|run| run.is_visible)],
+            live: sum(2, &faulty),
+            runs,
+        }
+    }
+}
+
+impl Score {
+    /// What must hold on enough runs.
+    pub fn bounds(&self) -> Vec<Bound> {
+        let [_, all, visible] = &self.all;
+        let runs = visible.runs;
+        let bound = |what: String, seen: String, holds: bool| Bound { what, seen, holds };
+        let percent = |value: f64| format!("{value:.1} %");
+        let median = visible.latency_s.unwrap_or(f64::INFINITY);
+        vec![
+            bound(
+                format!("real runs, ours: ITP at least 95 % where the fault is visible ({runs} runs)"),
+                percent(visible.rates[0]),
+                visible.rates[0] >= 95.0,
+            ),
+            bound(
+                "real runs, ours: DTP at least 90 % there".into(),
+                percent(visible.rates[2]),
+                visible.rates[2] >= 90.0,
+            ),
+            bound(
+                format!("real runs, ours: a false indictment in at most 1 of 40 ({} runs)", all.runs),
+                percent(all.rates[1]),
+                all.rates[1] <= 2.5,
+            ),
+            bound(
+                "real runs, ours: half of all faults are found within 60 s".into(),
+                format!("{median:.0} s"),
+                median <= 60.0,
+            ),
+        ]
+    }
+}
+
+/// A run by its folder's name.
+fn name(folder: &Path) -> String {
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

@@ -1,0 +1,157 @@
+//! One run as it was recorded: the collectors' files, and the truth.
+
+use super::{name, ours};
+use crate::campaign::truth::Truth;
+use crate::simulated::tally::Expected;
+use crate::verdict::Indictment;
+use laggard_core::compare::Method;
+use laggard_core::diagnose::{Cause, Sample};
+use laggard_core::model::metric::Role;
+use laggard_core::model::{Metric, Roster};
+use laggard_sim::bench::{METRICS, Trace};
+use laggard_store::align::Aligned;
+use laggard_store::{Problems, read};
+use std::path::Path;
+
+/// A metric that differs from the peers' median by this factor can be seen with the eye.
+const MOVED: f64 = 1.5;
+
+/// A run.
+pub struct Recorded {
+    /// Its folder.
+    pub name: String,
+    /// What was done.
+    pub truth: Truth,
+    /// What the servers did, by the second.
+    pub trace: Trace,
+    roster: Roster,
+    samples: Vec<Sample>,
+    first_s: i64,
+    /// Roster index of each server of the trace.
+    servers: Vec<usize>,
+}
+
+impl Recorded {
+    /// Reads a run.
+    pub fn load(folder: &Path) -> Result<Recorded, String> {
+        let truth = Truth::load(folder)?;
+        let mut problems = Problems::default();
+        let activity = folder.join("activity");
+        let recording =
+            read(&[activity], None, &mut problems, &|_, _| {}).map_err(|error| error.to_string())?;
+        for problem in problems.list() {
+            eprintln!("laggard-lab: {problem}");
+        }
+        let roster = Roster::new(recording.observed(), None);
+        let aligned =
+            Aligned::new(&recording, &roster, 1, |metric| metric.properties().role != Role::Context);
+        let mut samples = Vec::new();
+        aligned.replay(|sample| samples.push(sample));
+        let first_s = samples.first().map_or(0, |sample| sample.time_s);
+        let last_s = samples.last().map_or(0, |sample| sample.time_s);
+        // Servers are those with sockets to clients; clients have a group of their own.
+        let is_server = |index: &usize| roster.groups[roster.components[*index].group].name != "clients";
+        let servers: Vec<usize> = (0..roster.components.len()).filter(is_server).collect();
+        let seconds = (last_s - first_s + 1).max(0) as usize;
+        let mut values = vec![vec![f64::NAN; servers.len() * seconds]; METRICS.len()];
+        for sample in &samples {
+            let metric = METRICS.iter().position(|metric| *metric == sample.metric);
+            let server = servers.iter().position(|server| *server == sample.component);
+            if let (Some(metric), Some(server)) = (metric, server) {
+                values[metric][(sample.time_s - first_s) as usize * servers.len() + server] = sample.value;
+            }
+        }
+        let trace = Trace::recorded(servers.len(), seconds, values);
+        Ok(Recorded { name: name(folder), truth, trace, roster, samples, first_s, servers })
+    }
+
+    /// When the fault was injected, in seconds of the recording; never, if there is none.
+    pub fn injected_s(&self) -> f64 {
+        if self.truth.fault.is_none() { f64::INFINITY } else { self.truth.fault_from_s - self.first_s as f64 }
+    }
+
+    fn faulty(&self) -> Option<usize> {
+        let name = self.truth.server.as_ref()?;
+        self.servers.iter().position(|server| self.roster.components[*server].name == *name)
+    }
+
+    /// What is to be found. A fault without a cause of its own may be called anything.
+    pub fn expected(&self) -> Option<Expected> {
+        let cause = self.truth.cause.as_deref().and_then(cause);
+        Some(Expected { server: self.faulty()?, from_s: self.injected_s(), cause })
+    }
+
+    /// The name of a server.
+    pub fn name_of(&self, server: usize) -> &str {
+        self.servers.get(server).map_or("a client", |server| &self.roster.components[*server].name)
+    }
+
+    /// What ours says, as it would live.
+    pub fn listen(&self, method: &'static Method) -> Vec<Indictment> {
+        let mut listener = ours::Listener::new(method, self.roster.clone(), self.injected_s());
+        for sample in &self.samples {
+            listener.push(Sample { time_s: sample.time_s - self.first_s, ..*sample });
+        }
+        // Who is no server has no place among them.
+        let place = |component: usize| self.servers.iter().position(|server| *server == component);
+        let placed =
+            |said: Indictment| Indictment { server: place(said.server).unwrap_or(usize::MAX), ..said };
+        listener.finish().into_iter().map(placed).collect()
+    }
+
+    /// What was said while it was recorded.
+    pub fn live(&self) -> Vec<Indictment> {
+        let said = self.truth.live.iter().map(|said| {
+            let find = |server: &usize| self.roster.components[*server].name == said.component;
+            Indictment {
+                server: self.servers.iter().position(find).unwrap_or(usize::MAX),
+                cause: cause(&said.cause).unwrap_or(Cause::Unknown),
+                said_s: said.said_s - self.first_s as f64,
+            }
+        });
+        said.collect()
+    }
+
+    /// The fault's own metric on the faulty server beside its peers, in words; and whether it is moved.
+    pub fn shows(&self) -> (String, bool) {
+        let (Some(server), Some(cause)) = (self.faulty(), self.truth.cause.as_deref().and_then(cause)) else {
+            return (String::new(), false);
+        };
+        let (metrics, is_low): (&[Metric], bool) = match cause {
+            Cause::DiskHog => (&[Metric::RdSec, Metric::WrSec], false),
+            Cause::DiskBusy => (&[Metric::Await], false),
+            Cause::NetworkHog => (&[Metric::Rxbyt, Metric::Txbyt], false),
+            _ => (&[Metric::CwndToClients, Metric::CwndFromClients], true),
+        };
+        let ratio = |metric: &Metric| {
+            let mut peers: Vec<f64> = (0..self.trace.servers)
+                .filter(|peer| *peer != server)
+                .map(|peer| self.mean(*metric, peer))
+                .filter(|mean| mean.is_finite())
+                .collect();
+            peers.sort_by(f64::total_cmp);
+            let floor = metric.properties().negligible.max(f64::MIN_POSITIVE);
+            let peers = peers.get(peers.len() / 2).copied().unwrap_or(f64::NAN).max(floor);
+            (self.mean(*metric, server) / peers, *metric)
+        };
+        let ratios = metrics.iter().map(ratio).filter(|(ratio, _)| ratio.is_finite());
+        let strength = |ratio: f64| if is_low { 1.0 / ratio } else { ratio };
+        let strongest = ratios.max_by(|a, b| strength(a.0).total_cmp(&strength(b.0)));
+        strongest.map_or_else(Default::default, |(ratio, metric)| {
+            (format!("{metric} {ratio:.2} times its peers'"), strength(ratio) > MOVED)
+        })
+    }
+
+    /// The mean of a server's metric while the fault was there, of the seconds that have it.
+    fn mean(&self, metric: Metric, server: usize) -> f64 {
+        let from = self.injected_s() as usize + 2;
+        let to = (self.truth.fault_to_s - self.first_s as f64) as usize;
+        let values = (from..to.min(self.trace.seconds)).map(|second| self.trace.row(metric, second)[server]);
+        let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+        values.iter().sum::<f64>() / values.len() as f64
+    }
+}
+
+fn cause(name: &str) -> Option<Cause> {
+    Cause::ALL.into_iter().find(|cause| cause.name() == name)
+}
