@@ -23,6 +23,15 @@ pub struct Bench {
     started: u64,
 }
 
+/// How long a bench is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    /// Until it is taken down.
+    UntilDown,
+    /// As long as the thread that brought it up.
+    OfCaller,
+}
+
 /// Where a keeper that could not build its bench says why.
 fn failure_log(layout: &Layout) -> PathBuf {
     Path::new(RUN).join(format!("{}.log", layout.name))
@@ -52,7 +61,7 @@ impl Bench {
     }
 
     /// Brings one up, and waits until clients see the file system.
-    pub fn up(name: &str, config: &Config) -> Result<Bench, String> {
+    pub fn up(name: &str, config: &Config, life: Life) -> Result<Bench, String> {
         config.check()?;
         check_name(name)?;
         if Bench::find(name).is_some() {
@@ -64,9 +73,12 @@ impl Bench {
         fs::create_dir_all(&layout.root).map_err(|error| said(&layout.root, error))?;
         let log_path = failure_log(&layout);
         let log = fs::File::create(&log_path).map_err(|error| said(&log_path, error))?;
-        let namespaces =
-            "setsid unshare --mount --propagation private --net --pid --fork --kill-child --mount-proc";
-        let mut argv: Vec<String> = namespaces.split(' ').map(String::from).collect();
+        let begin = match life {
+            Life::UntilDown => "setsid",
+            Life::OfCaller => "setpriv --pdeathsig KILL",
+        };
+        let namespaces = "unshare --mount --propagation private --net --pid --fork --kill-child --mount-proc";
+        let mut argv: Vec<String> = begin.split(' ').chain(namespaces.split(' ')).map(String::from).collect();
         let text = serde_json::to_string(config).map_err(|error| error.to_string())?;
         argv.extend([myself(), "bench".into(), "keep".into(), "--name".into(), name.into(), text]);
         let mut starting = command(&argv)?;

@@ -260,8 +260,9 @@ impl Live {
     fn start(folder: &Path, activity: &Path) -> Result<Live, String> {
         let log = folder.join("live.jsonl");
         let said = |error: std::io::Error| format!("{}: {error}", log.display());
-        let argv =
-            [sibling("laggard"), "diagnose".into(), "--follow".into(), "--format".into(), "json".into()];
+        // It would go on for ever if this process were killed.
+        let line = format!("setpriv --pdeathsig KILL {} diagnose --follow --format json", sibling("laggard"));
+        let argv: Vec<&str> = line.split(' ').collect();
         let mut process = command::command(&argv)?;
         process.arg(activity).stdin(Stdio::null());
         process.stdout(fs::File::create(&log).map_err(said)?);

@@ -10,6 +10,7 @@ pub mod site;
 pub mod truth;
 
 use crate::bench::Bench;
+use crate::bench::state::Life;
 use experiment::Stage;
 use plan::{Experiment, Plan};
 use site::Site;
@@ -113,7 +114,7 @@ impl Occupied {
 
     fn run(&mut self, plan: &Plan, experiment: &Experiment, folder: &Path) -> Result<Truth, String> {
         if self.up.is_none() {
-            let bench = Bench::up(&self.name, &plan.bench)?;
+            let bench = Bench::up(&self.name, &plan.bench, Life::OfCaller)?;
             let stage = Site::of_bench(&bench).and_then(|site| Stage::new(&site));
             match stage.and_then(|mut stage| stage.prepare(plan).map(|()| stage)) {
                 Ok(stage) => self.up = Some((bench, stage)),

@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
             check_root()?;
             packages::install(&packages::BENCH)?;
             packages::install(config.system()?.packages())?;
-            let bench = Bench::up(&which.name, &config)?;
+            let bench = Bench::up(&which.name, &config, state::Life::UntilDown)?;
             deliver(&describe(&bench)?, None)?;
         }
         Verb::Down(which) => {
