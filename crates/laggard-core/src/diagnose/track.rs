@@ -12,8 +12,31 @@ use std::collections::VecDeque;
 /// Beyond this coefficient of variation, and this many times the peers', a component jitters.
 const JITTER: (f64, f64) = (0.25, 2.0);
 
+/// Share of slots in which a congestion window under loss differs from the slot before.
+const RESTLESS: f64 = 0.25;
+
 /// Windows between a disk's last sample and its successor's first.
 const REPLACED_WITHIN: u64 = 8;
+
+/// Whether a value moves: one bit per slot, the newest lowest, set where it differs from the one before.
+#[derive(Debug, Clone, Copy, Default)]
+struct Movement {
+    last: Option<f64>,
+    moved: u64,
+}
+
+impl Movement {
+    fn push(&mut self, value: f64) {
+        self.moved = self.moved << 1 | u64::from(self.last.is_some_and(|last| last != value));
+        self.last = Some(value);
+    }
+
+    /// In how much of the last slots it moved.
+    fn share(self, slots: usize) -> f64 {
+        let slots = slots.clamp(1, 64);
+        (self.moved << (64 - slots)).count_ones() as f64 / slots as f64
+    }
+}
 
 /// The windower, thresholds and filters of one group in one metric.
 #[derive(Debug)]
@@ -32,6 +55,8 @@ pub struct Track {
     filters: Vec<Filter>,
     /// First slot with a sample, per member: nobody is missed before it was ever seen.
     joined: Vec<Option<u64>>,
+    /// Of congestion windows, per member.
+    movements: Vec<Movement>,
     /// The last decided windows, to date the filter's memory.
     decided: VecDeque<u64>,
     first_decided: Option<u64>,
@@ -140,6 +165,7 @@ impl Track {
             trained: trained.map(thresholds),
             filters: vec![Filter::default(); members.len()],
             joined: vec![None; members.len()],
+            movements: vec![Movement::default(); members.len()],
             decided: VecDeque::new(),
             first_decided: None,
             from_the_start: vec![false; members.len()],
@@ -153,6 +179,10 @@ impl Track {
             if joined.is_none() && !value.is_nan() {
                 *joined = Some(slot);
             }
+        }
+        if self.metric.properties().role == Role::Congestion {
+            let movements = self.movements.iter_mut().zip(row).filter(|(_, value)| !value.is_nan());
+            movements.for_each(|(movement, value)| movement.push(*value));
         }
         let mut windows = Vec::new();
         self.windower.push(slot, row, &mut |index, window| windows.push((index, window)));
@@ -239,7 +269,8 @@ impl Track {
                     Relation::Silent if heard => Relation::Idle,
                     relation => relation,
                 };
-                exceeded = self.trained.is_some() || self.matters(relation);
+                let stands_still = relation == Relation::Low && !self.moves(judged.members[position]);
+                exceeded = self.trained.is_some() || self.matters(relation) && !stands_still;
                 let usual = *usual_unsteadiness.get_or_insert_with(|| usual(window));
                 let unsteady = untrained::unsteadiness(window.of(position));
                 observation = Some(Observation {
@@ -310,6 +341,12 @@ impl Track {
         let Some(silent_from) = (around.heard)(member) else { return false };
         let soon = silent_from..=silent_from + REPLACED_WITHIN * self.params.size as u64;
         self.joined.iter().flatten().any(|joined| soon.contains(joined))
+    }
+
+    /// Loss makes a congestion window fall and rise again all the time. One that stands still belongs to a connection that has next to
+    /// nothing to send, and remembers a loss of long ago.
+    fn moves(&self, member: usize) -> bool {
+        self.movements[member].share(self.params.smoothing.max(8)) >= RESTLESS
     }
 
     /// Untrained, only a difference that an administrator would call trouble counts.

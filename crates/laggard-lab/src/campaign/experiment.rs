@@ -14,6 +14,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A fault is undone by the machine itself if nobody comes back for it so long after its time.
 const GRACE_S: f64 = 60.0;
+/// Where machines keep the files of a run that do not see its folder.
+const SCRATCH: &str = "/var/tmp/laggard-lab";
+/// The collector's configuration, beside its files.
+const CONFIG: &str = "agent.toml";
 /// Before the workload: collectors have to find everything once.
 const SETTLE: Duration = Duration::from_secs(3);
 
@@ -56,14 +60,14 @@ impl Stage {
         if !plan.reads() {
             return Ok(());
         }
-        let log = std::env::temp_dir().join(format!("laggard-prepare-{}.log", std::process::id()));
+        let log = Path::new("/dev/null");
         let mut begun = Vec::new();
         for (host, client) in self.clients.iter().zip(&self.site.clients) {
             let line = format!("--streams {} --file-mib {}", plan.load.streams, plan.load.read_mib);
-            let mut argv =
-                vec![myself(), "work".into(), "prepare".into(), client.machine.folder.display().to_string()];
+            let home = client.machine.folder.display().to_string();
+            let mut argv = vec![self.program("laggard-lab"), "work".into(), "prepare".into(), home];
             argv.extend(line.split(' ').map(String::from));
-            begun.push((host, host.start(&argv, &log)?));
+            begun.push((host, host.start(&argv, log)?));
         }
         for (host, id) in begun {
             let status = loop {
@@ -72,12 +76,11 @@ impl Stage {
                     None => std::thread::sleep(Duration::from_millis(200)),
                 }
             };
+            host.undo(id)?;
             if status != 0 {
-                let said = fs::read_to_string(&log).unwrap_or_default();
-                return Err(format!("{}: preparing files to read: {}", host.name, said.trim()));
+                return Err(format!("{}: the files to read could not be made: status {status}", host.name));
             }
         }
-        let _ = fs::remove_file(&log);
         Ok(())
     }
 
@@ -90,31 +93,71 @@ impl Stage {
         }
         fs::create_dir_all(folder).map_err(said)?;
         let folder = folder.canonicalize().map_err(said)?;
-        let collectors = self.collect(&folder)?;
+        let there = self.there(&folder);
+        let rooms = self.make_room(&there)?;
+        let collectors = self.collect(&there)?;
         std::thread::sleep(SETTLE);
-        let mut live = Live::start(&folder, &folder.join("activity"))?;
-        let (truth, loads) = self.act(plan, experiment, &folder)?;
-        for (host, id) in loads {
+        let live = match self.site.shares_folder {
+            true => Some(Live::start(&folder, &folder.join("activity"))?),
+            false => None,
+        };
+        let (times, loads) = self.act(plan, experiment, &there)?;
+        let ended: Vec<(&Host, Option<i32>)> =
+            loads.iter().map(|(host, id)| Ok((*host, host.ended(*id)?))).collect::<Result<_, String>>()?;
+        for (host, id) in loads.into_iter().chain(collectors) {
             host.undo(id)?;
         }
-        for (host, id) in collectors {
+        for (host, id) in rooms {
+            host.fetch(&there, &folder)?;
             host.undo(id)?;
         }
-        let truth = Truth { live: live.finish()?, ..truth };
+        let truth = Truth {
+            schema: SCHEMA.into(),
+            fault: experiment.fault.map(|fault| fault.name.into()),
+            cause: experiment.fault.and_then(|fault| fault.cause).map(|cause| cause.name().into()),
+            server: experiment.fault.map(|_| self.servers[experiment.server].name.clone()),
+            workload: experiment.workload,
+            from_s: times[0],
+            fault_from_s: times[1],
+            fault_to_s: times[2],
+            to_s: times[3],
+            work: self.work(plan, &folder),
+            live: live.map_or_else(|| Ok(Vec::new()), |mut live| live.finish())?,
+            failures: failures(&ended, &folder),
+            bench: Some(plan.bench.clone()).filter(|_| self.site.shares_folder),
+        };
         truth.save(&folder)?;
         Ok(truth)
     }
 
+    /// The folder of the run, as the machines see it.
+    fn there(&self, folder: &Path) -> PathBuf {
+        match self.site.shares_folder {
+            true => folder.into(),
+            false => Path::new(SCRATCH).join(folder.file_name().unwrap_or_default()),
+        }
+    }
+
+    /// A folder on every machine that does not see that of the campaign.
+    fn make_room(&self, there: &Path) -> Result<Vec<(&Host, usize)>, String> {
+        let machines = self.servers.iter().chain(&self.clients).filter(|_| !self.site.shares_folder);
+        machines.map(|host| Ok((host, host.make_scratch(there)?))).collect()
+    }
+
+    /// A program of ours on the machines.
+    fn program(&self, name: &str) -> String {
+        if self.site.shares_folder { sibling(name) } else { name.into() }
+    }
+
     /// Starts a collector on every server and client.
-    fn collect(&self, folder: &Path) -> Result<Vec<(&Host, usize)>, String> {
+    fn collect(&self, there: &Path) -> Result<Vec<(&Host, usize)>, String> {
         let mut begun = Vec::new();
         let ports: Vec<String> = self.site.ports.iter().map(|port| format!("\"{port}\"")).collect();
         let servers =
             self.servers.iter().zip(self.site.servers.iter().map(|server| server.machine.device.as_str()));
         let clients = self.clients.iter().map(|client| (client, ""));
         for (host, device) in servers.chain(clients) {
-            let activity = folder.join("activity").join(&host.name);
-            fs::create_dir_all(&activity).map_err(|error| format!("{}: {error}", activity.display()))?;
+            let activity = there.join("activity").join(&host.name);
             let mut text = String::new();
             let _ =
                 writeln!(text, "directory = {:?}\nname = {:?}", activity.display().to_string(), host.name);
@@ -126,11 +169,10 @@ impl Stage {
                 }
                 None => text.push_str("[disk]\nenabled = false\n"),
             }
-            let config = folder.join(format!("agent-{}.toml", host.name));
-            fs::write(&config, text).map_err(|error| format!("{}: {error}", config.display()))?;
-            let argv =
-                [sibling("laggard-agent"), "run".into(), "--config".into(), config.display().to_string()];
-            begun.push((host, host.start(&argv, &folder.join(format!("agent-{}.log", host.name)))?));
+            host.write(&activity, CONFIG, text)?;
+            let config = activity.join(CONFIG).display().to_string();
+            let argv = [self.program("laggard-agent"), "run".into(), "--config".into(), config];
+            begun.push((host, host.start(&argv, &there.join(format!("agent-{}.log", host.name)))?));
         }
         Ok(begun)
     }
@@ -140,8 +182,8 @@ impl Stage {
         &self,
         plan: &Plan,
         experiment: &Experiment,
-        folder: &Path,
-    ) -> Result<(Truth, Vec<(&Host, usize)>), String> {
+        there: &Path,
+    ) -> Result<([f64; 4], Vec<(&Host, usize)>), String> {
         let total_s = plan.clean_s + plan.fault_s + plan.after_s;
         let mut loads = Vec::new();
         for (host, client) in self.clients.iter().zip(&self.site.clients) {
@@ -151,9 +193,10 @@ impl Stage {
                 load.streams, load.file_mib, load.record_kib
             );
             let home = client.machine.folder.display().to_string();
-            let mut argv = vec![myself(), "work".into(), "load".into(), experiment.workload.name(), home];
+            let program = self.program("laggard-lab");
+            let mut argv = vec![program, "work".into(), "load".into(), experiment.workload.name(), home];
             argv.extend(line.split(' ').map(String::from));
-            loads.push((host, host.start(&argv, &folder.join(format!("load-{}.log", host.name)))?));
+            loads.push((host, host.start(&argv, &there.join(format!("load-{}.log", host.name)))?));
         }
         let (begun, from_s) = (Instant::now(), now_s());
         let wait_until = |seconds: f64| {
@@ -173,32 +216,19 @@ impl Stage {
         }
         let fault_to_s = now_s();
         wait_until(total_s);
-        let to_s = now_s();
-        let progress: Vec<Vec<(f64, f64)>> = self
-            .clients
-            .iter()
-            .map(|client| progress(&folder.join(format!("load-{}.log", client.name))))
-            .collect();
-        let rate = |from: f64, to: f64| progress.iter().map(|done| rate(done, from, to)).sum::<f64>();
-        let truth = Truth {
-            schema: SCHEMA.into(),
-            fault: experiment.fault.map(|fault| fault.name.into()),
-            cause: experiment.fault.and_then(|fault| fault.cause).map(|cause| cause.name().into()),
-            server: experiment.fault.map(|_| self.servers[experiment.server].name.clone()),
-            workload: experiment.workload,
-            from_s,
-            fault_from_s,
-            fault_to_s,
-            to_s,
-            work: [rate(5.0, plan.clean_s), rate(plan.clean_s + 2.0, plan.clean_s + plan.fault_s)],
-            live: Vec::new(),
-            failures: self.failures(&loads, folder)?,
-            bench: Some(plan.bench.clone()).filter(|_| self.site.shares_folder),
-        };
-        Ok((truth, loads))
+        Ok(([from_s, fault_from_s, fault_to_s, now_s()], loads))
     }
 
-    fn inject(&self, fault: &Fault, server: usize, limit_s: f64) -> Result<Vec<(&Host, usize)>, String> {
+    /// Work per second before and with the fault.
+    fn work(&self, plan: &Plan, folder: &Path) -> [f64; 2] {
+        let log = |client: &Host| progress(&folder.join(format!("load-{}.log", client.name)));
+        let progress: Vec<Vec<(f64, f64)>> = self.clients.iter().map(log).collect();
+        let rate = |from: f64, to: f64| progress.iter().map(|done| rate(done, from, to)).sum::<f64>();
+        [rate(5.0, plan.clean_s), rate(plan.clean_s + 2.0, plan.clean_s + plan.fault_s)]
+    }
+
+    /// Injects a fault into a server, on all machines that have a part in it; yields what is to be undone, in this order.
+    pub fn inject(&self, fault: &Fault, server: usize, limit_s: f64) -> Result<Vec<(&Host, usize)>, String> {
         let faulty = &self.site.servers[server].machine;
         let mut injected = Vec::new();
         for role in fault.roles {
@@ -216,19 +246,16 @@ impl Stage {
         }
         Ok(injected)
     }
+}
 
-    /// Workloads that ended before their time, and what they said.
-    fn failures(&self, loads: &[(&Host, usize)], folder: &Path) -> Result<Vec<String>, String> {
-        let mut failures = Vec::new();
-        for (host, id) in loads {
-            if host.ended(*id)?.is_some_and(|status| status != 0) {
-                let log =
-                    fs::read_to_string(folder.join(format!("load-{}.log", host.name))).unwrap_or_default();
-                failures.push(format!("{}: {}", host.name, log.lines().last().unwrap_or_default()));
-            }
-        }
-        Ok(failures)
-    }
+/// Workloads that failed, and what they said last.
+fn failures(ended: &[(&Host, Option<i32>)], folder: &Path) -> Vec<String> {
+    let failed = ended.iter().filter(|(_, status)| status.is_some_and(|status| status != 0));
+    let say = |(host, _): &(&Host, Option<i32>)| {
+        let log = fs::read_to_string(folder.join(format!("load-{}.log", host.name))).unwrap_or_default();
+        format!("{}: {}", host.name, log.lines().last().unwrap_or_default())
+    };
+    failed.map(say).collect()
 }
 
 /// Seconds and work so far, as a workload has told it.

@@ -22,16 +22,16 @@ use std::time::{Duration, Instant};
 use truth::Truth;
 
 /// Where runs happen.
-pub enum Place<'a> {
+pub enum Place {
     /// On benches that are brought up for it.
     Benches {
         /// How many at a time.
         parallel: usize,
         /// The first part of their names.
-        name: &'a str,
+        name: String,
     },
     /// On somebody's test cluster.
-    Cluster(&'a Site),
+    Cluster(Site),
 }
 
 /// The folder of one run.

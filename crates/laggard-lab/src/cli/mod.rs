@@ -3,6 +3,7 @@
 //! Exit codes: 0 done and within all bounds, 1 a bound is broken, 2 failed.
 
 pub mod bench;
+mod inject;
 mod run;
 mod score;
 mod sensitivity;
@@ -27,6 +28,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Bench(bench::Args),
+    Inject(inject::Args),
     Run(run::Args),
     Clean(bench::CleanArgs),
     Sim(sim::Args),
@@ -71,6 +73,7 @@ pub fn run() -> ExitCode {
     };
     let outcome = match cli.verb {
         Verb::Bench(args) => bench::run(&args),
+        Verb::Inject(args) => inject::run(&args),
         Verb::Run(args) => run::run(&args),
         Verb::Clean(args) => bench::clean(&args),
         Verb::Disk(verb) => work::disk(&verb),

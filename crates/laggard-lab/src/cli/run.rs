@@ -55,18 +55,24 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
     let campaign = args.output.clone().unwrap_or_else(|| path.with_extension(""));
     let site = args.site.as_deref().map(Site::load).transpose()?;
     check_same(&campaign, path)?;
-    let place = match &site {
+    let place = match site {
         Some(site) => Place::Cluster(site),
         None => {
             check_root()?;
             packages::install(&packages::BENCH)?;
             packages::install(plan.bench.system()?.packages())?;
-            Place::Benches { parallel: args.parallel as usize, name: "run" }
+            Place::Benches { parallel: args.parallel as usize, name: bench_name(&campaign) }
         }
     };
     let count = campaign::run(&plan, &place, &campaign)?;
     println!("{count} runs recorded in {}", campaign.display());
     Ok(Outcome::Good)
+}
+
+/// Benches are called after their campaign: two campaigns may run side by side.
+fn bench_name(campaign: &Path) -> String {
+    let name = campaign.file_name().unwrap_or_default().to_string_lossy();
+    name.chars().filter(char::is_ascii_alphanumeric).take(20).collect()
 }
 
 /// A campaign that goes on must go on with its plan.

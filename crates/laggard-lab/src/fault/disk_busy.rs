@@ -14,5 +14,5 @@ pub const FAULT: Fault = Fault {
 };
 
 fn steps(_: Role, server: &Server) -> Result<Vec<Step>, String> {
-    Ok(vec![server.disk(r#"{"hidden_kib":1024}"#)?])
+    Ok(vec![server.disk(r#"{"hidden_kib":512}"#)?])
 }

@@ -16,5 +16,5 @@ pub const FAULT: Fault = Fault {
 
 fn steps(_: Role, server: &Server) -> Result<Vec<Step>, String> {
     let device = server.needs("device", &server.device)?;
-    Ok(vec![work(&format!("read-device --block-mib 4 {device}"))])
+    Ok(vec![work(&format!("read-device --block-mib 1 {device}"))])
 }

@@ -1,7 +1,7 @@
 //! `laggard-lab hand`: does on this machine what the lines of its stdin ask for, and takes it back when they end.
 
-use super::journal::{self, Journal};
-use super::{Answer, Request};
+use super::journal::{self, Journal, Step};
+use super::{Answer, Request, files};
 use crate::fault::{self, Role, Server};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -23,9 +23,9 @@ pub fn check_marker(marker: &Path) -> Result<(), String> {
     }
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     Err(format!(
-        "{}: no {}: to let faults be injected here, create it: touch {0}",
-        marker.display(),
-        host.trim()
+        "{} has no {1}; whoever owns this machine lets faults be injected into it with: touch {1}",
+        host.trim(),
+        marker.display()
     ))
 }
 
@@ -45,6 +45,8 @@ impl Hand {
     fn answer(&mut self, request: Request) -> Result<Answer, String> {
         match request {
             Request::Start { argv, log } => self.start(&argv, &log),
+            Request::Prepare { folder, files, is_scratch } => self.prepare(&folder, &files, is_scratch),
+            Request::Fetch { folder } => files::below(&folder).map(Answer::Files),
             Request::Inject { fault, role, server, limit_s } => self.inject(&fault, role, &server, limit_s),
             Request::Undo { id } => match self.begun.remove(&id) {
                 Some(mut begun) => begun.journal.revert().map(|()| Answer::Done),
@@ -69,6 +71,25 @@ impl Hand {
         let copy = file.try_clone().map_err(said)?;
         let mut journal = Journal::new(&self.folder, "process")?;
         journal.adopt(journal::start(argv, file.into(), copy.into())?)?;
+        Ok(self.keep(journal, None))
+    }
+
+    fn prepare(
+        &mut self,
+        folder: &Path,
+        files: &BTreeMap<String, String>,
+        is_scratch: bool,
+    ) -> Result<Answer, String> {
+        let mut journal = Journal::new(&self.folder, "folder")?;
+        let path = folder.display().to_string();
+        let undo = if is_scratch { &["rm", "-rf", "--", &path][..] } else { &[] };
+        let undo = undo.iter().map(|word| word.to_string()).collect();
+        journal
+            .perform(&Step::Command { run: ["mkdir", "-p", "--", &path].map(String::from).to_vec(), undo })?;
+        for (name, content) in files {
+            let file = folder.join(name);
+            std::fs::write(&file, content).map_err(|error| format!("{}: {error}", file.display()))?;
+        }
         Ok(self.keep(journal, None))
     }
 

@@ -42,18 +42,6 @@ impl Step {
         let words = |line: &str| line.split_whitespace().map(String::from).collect();
         Step::Command { run: words(run), undo: words(undo) }
     }
-
-    /// A process, as words.
-    pub fn process(run: &str) -> Step {
-        Step::Process { run: run.split_whitespace().map(String::from).collect() }
-    }
-
-    /// A control file; what it holds now comes back.
-    pub fn file(path: impl Into<PathBuf>, content: impl Into<String>) -> Result<Step, String> {
-        let path = path.into();
-        let undo = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Step::File { path, content: content.into(), undo })
-    }
 }
 
 /// How a step is undone: what the journal holds.
@@ -243,8 +231,9 @@ mod tests {
         let file = folder.path().join("limit");
         fs::write(&file, "100").unwrap();
         let mut journal = Journal::new(folder.path(), "test").unwrap();
-        journal.perform(&Step::file(&file, "1").unwrap()).unwrap();
-        journal.perform(&Step::process("sleep 1000")).unwrap();
+        let step = Step::File { path: file.clone(), content: "1".into(), undo: "100".into() };
+        journal.perform(&step).unwrap();
+        journal.perform(&Step::Process { run: vec!["sleep".into(), "1000".into()] }).unwrap();
         let pid = journal.children[0].id() as i32;
         assert!(is_running(pid) && fs::read_to_string(&file).unwrap() == "1");
         journal.revert().unwrap();

@@ -5,12 +5,14 @@
 //! is on disk before it is done (`journal`), so that even a killed hand leaves nothing that `laggard-lab clean` does not find.
 
 pub mod command;
+pub mod files;
 pub mod hand;
 pub mod journal;
 pub mod reach;
 
 use crate::fault::{Role, Server};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What a hand is asked to do. One line of JSON each.
@@ -23,6 +25,20 @@ pub enum Request {
         argv: Vec<String>,
         /// Where its stdout and stderr go.
         log: PathBuf,
+    },
+    /// Makes a folder for a run, with some files in it.
+    Prepare {
+        /// The folder.
+        folder: PathBuf,
+        /// Names and contents.
+        files: BTreeMap<String, String>,
+        /// Whether it is removed, with all that is in it by then, when this is undone.
+        is_scratch: bool,
+    },
+    /// Asks for all files below a folder.
+    Fetch {
+        /// The folder.
+        folder: PathBuf,
     },
     /// Injects this machine's part of a fault.
     Inject {
@@ -55,6 +71,8 @@ pub enum Answer {
     Begun(usize),
     /// Undone.
     Done,
+    /// Files, by path below the folder, their bytes in hexadecimal.
+    Files(BTreeMap<PathBuf, String>),
     /// Still running.
     Running,
     /// Ended with this status.

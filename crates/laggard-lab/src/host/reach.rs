@@ -1,7 +1,8 @@
 //! How a hand on another machine is led: its stdin and stdout, through whatever starts it there.
 
-use super::{Answer, Request, command};
+use super::{Answer, Request, command, files};
 use crate::fault::{Role, Server};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -58,6 +59,25 @@ impl Host {
     pub fn start<S: AsRef<str>>(&self, argv: &[S], log: &Path) -> Result<usize, String> {
         let argv = argv.iter().map(|word| word.as_ref().to_string()).collect();
         self.begin(&Request::Start { argv, log: log.into() })
+    }
+
+    /// Makes a folder there, to be removed when that is undone.
+    pub fn make_scratch(&self, folder: &Path) -> Result<usize, String> {
+        self.begin(&Request::Prepare { folder: folder.into(), files: BTreeMap::new(), is_scratch: true })
+    }
+
+    /// Makes a folder there, with a file, to stay.
+    pub fn write(&self, folder: &Path, name: &str, content: String) -> Result<(), String> {
+        let files = BTreeMap::from([(name.to_string(), content)]);
+        self.begin(&Request::Prepare { folder: folder.into(), files, is_scratch: false }).map(drop)
+    }
+
+    /// Brings all files of a folder there into one here.
+    pub fn fetch(&self, there: &Path, here: &Path) -> Result<(), String> {
+        match self.ask(&Request::Fetch { folder: there.into() })? {
+            Answer::Files(found) => files::write(&found, here),
+            other => Err(format!("{}: {other:?}", self.name)),
+        }
     }
 
     /// Injects this machine's part of a fault.

@@ -1,0 +1,219 @@
+//! The bench, for real: namespaces, FUSE, loop devices, GlusterFS. Needs root; `cargo xtask test` runs it where it has it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// One bench at a time, whatever the order: each test has its own name, but a machine has two cores.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn lab(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_laggard-lab")).args(arguments).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// Takes a bench away also when its test fails.
+struct Down(&'static str);
+
+impl Drop for Down {
+    fn drop(&mut self) {
+        lab(&["bench", "down", "--name", self.0]);
+    }
+}
+
+fn up(name: &'static str, config: &str) -> Down {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bench.toml");
+    fs::write(&file, config).unwrap();
+    let down = Down(name);
+    let output = lab(&["bench", "up", "--name", name, "--config", &file.to_string_lossy()]);
+    assert!(output.status.success(), "{}", said(&output));
+    down
+}
+
+/// What benches could leave: loop devices, mounts, control groups, folders, processes.
+fn traces(name: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir("/sys/block").unwrap().flatten() {
+        let file = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
+        if file.contains(name) {
+            found.insert(format!("{}: {file}", entry.path().display()));
+        }
+    }
+    let mounts = fs::read_to_string("/proc/mounts").unwrap();
+    found.extend(mounts.lines().filter(|line| line.contains(name)).map(String::from));
+    for folder in ["/run/laggard-lab", "/sys/fs/cgroup", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/cpu"] {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().contains(name) {
+                found.insert(entry.path().display().to_string());
+            }
+        }
+    }
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let command = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+        // Not this test, which has the name among its arguments at most.
+        if command.contains(&format!("/run/laggard-lab/{name}"))
+            || command.contains(&format!("--name\0{name}"))
+        {
+            found.insert(command.replace('\0', " "));
+        }
+    }
+    found
+}
+
+fn keeper(name: &str) -> i32 {
+    let status = said(&lab(&["bench", "status"]));
+    let line = status.lines().find(|line| line.starts_with(&format!("bench {name}:"))).expect("it is up");
+    line.rsplit(' ').next().unwrap().parse().expect("the keeper's number comes last")
+}
+
+#[test]
+#[ignore = "needs root: namespaces, FUSE, loop devices"]
+fn a_bench_comes_up_in_seconds_and_nothing_is_left_of_it() {
+    let _alone = alone();
+    let begun = Instant::now();
+    let down = up("test-updown", "servers = 5\nclients = 1");
+    assert!(begun.elapsed() < Duration::from_secs(60), "without packages to install it takes two");
+    let status = said(&lab(&["bench", "status"]));
+    assert_eq!(status.matches(" runs").count(), 5, "{status}");
+    let again = lab(&["bench", "up", "--name", "test-updown"]);
+    assert!(!again.status.success() && said(&again).contains("is up already"));
+    assert!(!traces("test-updown").is_empty());
+    drop(down);
+    assert_eq!(traces("test-updown"), BTreeSet::new());
+}
+
+#[test]
+#[ignore = "needs root: namespaces, FUSE, loop devices"]
+fn a_killed_bench_is_taken_away_by_clean() {
+    let _alone = alone();
+    let _down = up("test-kill", "servers = 3\nclients = 1");
+    let pid = rustix::process::Pid::from_raw(keeper("test-kill")).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let output = lab(&["clean"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(traces("test-kill"), BTreeSet::new());
+}
+
+/// A file of the bench, from outside.
+fn inside(name: &str, path: &str) -> PathBuf {
+    Path::new("/proc").join(keeper(name).to_string()).join("root").join(path.trim_start_matches('/'))
+}
+
+#[test]
+#[ignore = "needs root: namespaces, FUSE, loop devices"]
+fn every_fault_is_injected_and_taken_back() {
+    let _alone = alone();
+    let _down = up("test-faults", "servers = 3\nclients = 1\n[disk]\nsize_mib = 128");
+    let listed = said(&lab(&["run", "--faults"]));
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names.len(), 18);
+    for name in names {
+        let output = lab(&["inject", name, "--bench", "test-faults", "--on", "oss2", "--for", "1"]);
+        assert!(output.status.success() && said(&output).contains("undone"), "{name}: {}", said(&output));
+        let left: Vec<_> = fs::read_dir(inside("test-faults", "/run/laggard-lab/test-faults/undo"))
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.path())
+            .collect();
+        assert_eq!(left, Vec::<PathBuf>::new(), "{name} leaves a journal");
+        let status = said(&lab(&["bench", "status"]));
+        assert_eq!(status.matches(" runs").count(), 3, "{name}: {status}");
+    }
+    let probe = inside("test-faults", "/run/laggard-lab/test-faults/client/client1/afterwards");
+    fs::write(&probe, "still a file system").unwrap();
+    assert_eq!(fs::read_to_string(&probe).unwrap(), "still a file system");
+    let refused = lab(&["inject", "disk-fire", "--bench", "test-faults", "--on", "oss2", "--for", "1"]);
+    assert!(said(&refused).contains("disk-hog"), "{}", said(&refused));
+    let nobody = lab(&["inject", "disk-hog", "--bench", "test-faults", "--on", "oss9", "--for", "1"]);
+    assert!(said(&nobody).contains("oss1, oss2, oss3"), "{}", said(&nobody));
+}
+
+#[test]
+#[ignore = "needs root: namespaces, FUSE, loop devices"]
+fn a_fault_is_taken_back_when_whoever_injected_it_is_killed() {
+    let _alone = alone();
+    let _down = up("test-leash", "servers = 3\nclients = 1");
+    let undo = inside("test-leash", "/run/laggard-lab/test-leash/undo");
+    let journals = || fs::read_dir(&undo).unwrap().count();
+    let arguments = ["inject", "receive-pktloss", "--bench", "test-leash", "--on", "oss1", "--for", "100"];
+    let mut injector = Command::new(env!("CARGO_BIN_EXE_laggard-lab")).args(arguments).spawn().unwrap();
+    let patience = Instant::now() + Duration::from_secs(10);
+    let until = |condition: &dyn Fn() -> bool| {
+        while !condition() {
+            assert!(Instant::now() < patience);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    until(&|| journals() == 1);
+    injector.kill().unwrap();
+    injector.wait().unwrap();
+    until(&|| journals() == 0);
+}
+
+#[test]
+#[ignore = "needs root: namespaces, FUSE, loop devices"]
+fn moosefs_is_a_file_system_too() {
+    let _alone = alone();
+    let _down = up("test-moose", "file_system = \"moosefs\"\nservers = 3\nclients = 1");
+    let file = inside("test-moose", "/run/laggard-lab/test-moose/client/client1/hello");
+    let patience = Instant::now() + Duration::from_secs(30);
+    // Chunk servers have to tell the master of their disks first.
+    while fs::write(&file, "here").is_err() {
+        assert!(Instant::now() < patience, "nothing can be written");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "here");
+    let output = lab(&["inject", "crash", "--bench", "test-moose", "--on", "oss3", "--for", "1"]);
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+/// The smoke campaign: two real runs, recorded by the collector, judged live and afterwards.
+#[test]
+#[ignore = "needs root: namespaces, FUSE, loop devices"]
+fn a_busy_disk_and_a_lossy_link_are_found_while_they_last() {
+    const PLAN: &str = r#"
+clean_s = 32
+fault_s = 62
+after_s = 4
+faults = ["disk-busy", "receive-pktloss"]
+workloads = ["ddw"]
+repetitions = 1
+[bench.disk]
+speed_mb_s = 2.0
+[bench.link]
+mbit_s = 24
+[bench.server]
+dirty_kib = 512
+"#;
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("smoke.toml");
+    fs::write(&plan, PLAN).unwrap();
+    let campaign = folder.path().join("smoke");
+    let [plan, campaign] = [plan, campaign].map(|path| path.display().to_string());
+    let output = lab(&["run", &plan, "--parallel", "2"]);
+    assert!(output.status.success(), "{}", said(&output));
+    println!("{}", said(&output));
+    let output = lab(&["score", "--only", "real", "--real", &campaign, "--format", "json"]);
+    let score: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a score");
+    println!("{score:#}");
+    let runs = score["real"]["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    assert!(runs.iter().all(|run| run["is_right"] == true), "the right server, the right cause, nobody else");
+    assert_eq!(score["real"]["live"]["rates"][0], 100.0, "said while it lasted");
+    assert_eq!(traces("smoke"), BTreeSet::new());
+    // What is there is not run again.
+    let begun = Instant::now();
+    assert!(lab(&["run", &plan]).status.success());
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
