@@ -23,6 +23,10 @@ const WORTH_SHARING: usize = 256;
 const FAR_MORE: f64 = 3.0;
 const MORE: f64 = 1.5;
 
+/// Times what matters for one disk that a server has to read or write beside its peers. One server's directories are asked for
+/// more often than another's; what slows a server is more than that.
+const MUCH: f64 = 5.0;
+
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
@@ -403,6 +407,10 @@ impl Diagnoser {
             Role::Load | Role::Service | Role::Context => false,
             Role::StorageVolume => {
                 let least = match kind {
+                    // What it reads and writes beside its peers indicts it if it is much; less explains at most why it is slow.
+                    Kind::Server if seen.level - seen.peer_level < MUCH * metric.properties().negligible => {
+                        f64::INFINITY
+                    }
                     Kind::Server => 0.0,
                     // Files are not spread evenly over LUNs; less than its peers means that its load went elsewhere.
                     Kind::Attachment if seen.relation == Relation::High => MORE,

@@ -262,7 +262,7 @@ impl Track {
             let mut exceeded = exceeds(position) || silent_matters;
             let mut observation = None;
             if exceeded {
-                let levels = levels.get_or_insert_with(|| Levels::new(self.metric, self.kind, window));
+                let levels = levels.get_or_insert_with(|| Levels::new(self.metric, window));
                 let excuse = around.circumstances.of(judged.index, judged.members[position]);
                 let relation = match levels.relation(position, excuse) {
                     // It lives, and has nothing to say in this metric: no requests, no latency.
@@ -288,7 +288,7 @@ impl Track {
             let has_score = judged.scores[position] != Score::Missing || silent_matters;
             if exceeded && Some(judged.index) == self.first_decided {
                 self.from_the_start[judged.members[position]] =
-                    stands_out_early(self.metric, self.kind, window, position);
+                    stands_out_early(self.metric, window, position);
             }
             let filter = &mut self.filters[judged.members[position]];
             judged.anomalous[position] = has_score && filter.push(self.params.k, exceeded);
@@ -328,7 +328,7 @@ impl Track {
     }
 
     fn ratios(&self, judged: &Judged, window: &Window) -> Ratios {
-        let levels = Levels::new(self.metric, self.kind, window);
+        let levels = Levels::new(self.metric, window);
         let mut ratios = vec![f64::NAN; self.joined.len()];
         for (position, &member) in judged.members.iter().enumerate() {
             ratios[member] = levels.ratio(position);
@@ -374,10 +374,10 @@ impl Track {
 }
 
 /// Whether a component stands out in the first quarter of a window already.
-fn stands_out_early(metric: Metric, kind: Kind, window: &Window, position: usize) -> bool {
+fn stands_out_early(metric: Metric, window: &Window, position: usize) -> bool {
     let early = window.size().div_ceil(4);
     let values = window.each().flat_map(|samples| &samples[..early]).copied().collect();
-    Levels::new(metric, kind, &Window::new(values, early)).relation(position, Excuse::NONE) != Relation::Alike
+    Levels::new(metric, &Window::new(values, early)).relation(position, Excuse::NONE) != Relation::Alike
 }
 
 /// How unsteady the peers are, from an even sample of them.

@@ -6,8 +6,8 @@
 
 use crate::compare::window::{mean_of_present, median};
 use crate::compare::{Method, Window};
+use crate::model::Metric;
 use crate::model::metric::Role;
-use crate::model::{Kind, Metric};
 
 /// Peers whose scores make the threshold; more would cost time and change nothing.
 pub const SAMPLED_PEERS: usize = 64;
@@ -20,9 +20,6 @@ const LEAST_SPREAD: f64 = 0.02;
 
 /// Below this share of its peers' level a component does nothing.
 const IDLE: f64 = 0.1;
-
-/// What a server reads or writes beside its peers matters from this many times what matters for one disk.
-const SERVER_TIMES: f64 = 5.0;
 
 /// A congestion window that is held down, in segments, or as a share of its peers'.
 const FEW_SEGMENTS: f64 = 10.0;
@@ -111,7 +108,6 @@ pub fn sample(members: usize) -> Vec<usize> {
 #[derive(Debug)]
 pub struct Levels {
     metric: Metric,
-    kind: Kind,
     levels: Vec<f64>,
     present: Vec<f64>,
     /// Median level of the group.
@@ -122,7 +118,7 @@ pub struct Levels {
 
 impl Levels {
     /// Levels of all components of a window.
-    pub fn new(metric: Metric, kind: Kind, window: &Window) -> Levels {
+    pub fn new(metric: Metric, window: &Window) -> Levels {
         let share = |samples: &[f64]| {
             samples.iter().filter(|value| !value.is_nan()).count() as f64 / samples.len() as f64
         };
@@ -132,7 +128,7 @@ impl Levels {
         let middle = median(&mut known);
         known.iter_mut().for_each(|level| *level = (*level - middle).abs());
         let spread = (1.4826 * median(&mut known)).max(LEAST_SPREAD * middle.abs());
-        Levels { metric, kind, usual_presence: median(&mut present.clone()), levels, present, middle, spread }
+        Levels { metric, usual_presence: median(&mut present.clone()), levels, present, middle, spread }
     }
 
     /// The level of one component.
@@ -150,11 +146,8 @@ impl Levels {
     /// section 5.3.2, saw them stay below a millisecond.
     fn negligible(&self) -> f64 {
         let properties = self.metric.properties();
-        match properties.role {
-            // One server's directories are asked for more often than another's; what slows a server is more than that.
-            Role::StorageVolume if self.kind == Kind::Server => return SERVER_TIMES * properties.negligible,
-            Role::StorageLatency => {}
-            _ => return properties.negligible,
+        if properties.role != Role::StorageLatency {
+            return properties.negligible;
         }
         match self.middle {
             // No device answers this fast: the unit is not milliseconds, and nobody knows what is negligible in it.
@@ -208,7 +201,7 @@ mod tests {
 
     fn relation(metric: Metric, levels: &[f64]) -> Vec<Relation> {
         let values: Vec<f64> = levels.iter().flat_map(|level| [*level; 8]).collect();
-        let levels = Levels::new(metric, Kind::Device, &Window::new(values, 8));
+        let levels = Levels::new(metric, &Window::new(values, 8));
         (0..levels.levels.len()).map(|component| levels.relation(component, Excuse::NONE)).collect()
     }
 
@@ -242,7 +235,7 @@ mod tests {
     #[test]
     fn a_latency_that_its_load_explains_is_no_fault() {
         let values: Vec<f64> = [5.0, 5.1, 4.9, 5.0, 10.0].iter().flat_map(|level| [*level; 8]).collect();
-        let levels = Levels::new(Metric::Await, Kind::Device, &Window::new(values, 8));
+        let levels = Levels::new(Metric::Await, &Window::new(values, 8));
         let with = |load: f64, service: f64| levels.relation(4, Excuse { load, service });
         assert_eq!(with(1.9, f64::NAN), Relation::Alike);
         assert_eq!(with(0.7, f64::NAN), Relation::High);
