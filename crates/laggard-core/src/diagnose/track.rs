@@ -15,6 +15,9 @@ const JITTER: (f64, f64) = (0.25, 2.0);
 /// Share of slots in which a congestion window under loss differs from the slot before.
 const RESTLESS: f64 = 0.25;
 
+/// Segments at which only loss holds a window.
+const HELD_DOWN: f64 = 2.0;
+
 /// Windows between a disk's last sample and its successor's first.
 const REPLACED_WITHIN: u64 = 8;
 
@@ -269,7 +272,9 @@ impl Track {
                     Relation::Silent if heard => Relation::Idle,
                     relation => relation,
                 };
-                let stands_still = relation == Relation::Low && !self.moves(judged.members[position]);
+                let stands_still = relation == Relation::Low
+                    && levels.of(position) > HELD_DOWN
+                    && !self.moves(judged.members[position]);
                 exceeded = self.trained.is_some() || self.matters(relation) && !stands_still;
                 let usual = *usual_unsteadiness.get_or_insert_with(|| usual(window));
                 let unsteady = untrained::unsteadiness(window.of(position));

@@ -72,11 +72,7 @@ fn snapshot(host: usize, second: i64) -> Snapshot {
 /// Files of three hosts as the agents leave them: two row groups and a tail.
 fn record(folder: &Path, seconds: i64) {
     for host in 0..3 {
-        let origin = Origin {
-            host: format!("fs{host}"),
-            interval_s: 1,
-            kinds: vec![&DISK, &NET, &TCP, &PEER, &ADDRESS, &GAP],
-        };
+        let origin = origin(host);
         let stem = folder.join(name::stem(&origin.host, START_S) + ".tail");
         let snapshots: Vec<Snapshot> = (0..seconds).map(|second| snapshot(host, second)).collect();
         let mut tail = TailWriter::create(&stem, origin.clone(), 0).unwrap();
@@ -92,6 +88,11 @@ fn record(folder: &Path, seconds: i64) {
             }
         }
     }
+}
+
+fn origin(host: usize) -> Origin {
+    let kinds = vec![&DISK, &NET, &TCP, &PEER, &ADDRESS, &GAP];
+    Origin { host: format!("fs{host}"), interval_s: 1, kinds }
 }
 
 /// Samples by component and metric, seconds from the start.
@@ -289,4 +290,67 @@ fn a_damaged_file_is_told_and_the_others_are_used() {
     let mut count = 0;
     Aligned::new(&recording, &roster, 1, |_| true).replay(|_| count += 1);
     assert!(count > 0);
+}
+
+/// Live and offline are one: hosts write at their own pace, one seals its file half-way, and what was followed is what is replayed.
+#[test]
+fn what_is_followed_is_what_is_replayed() {
+    for grid_s in [1, 5] {
+        let folder = tempfile::tempdir().unwrap();
+        let stem = |host: usize| folder.path().join(name::stem(&origin(host).host, START_S) + ".tail");
+        let mut tails: Vec<TailWriter> =
+            (0..3).map(|host| TailWriter::create(&stem(host), origin(host), 0).unwrap()).collect();
+        let mut written = [0i64; 3];
+        let mut write_to = |until: i64, seals: bool| {
+            for (host, tail) in tails.iter_mut().enumerate() {
+                // One is always a few seconds behind.
+                let until = until - host as i64 * 3;
+                let snapshots: Vec<Snapshot> =
+                    (written[host]..until).map(|second| snapshot(host, second)).collect();
+                written[host] = until.max(written[host]);
+                snapshots.chunks(5).for_each(|some| tail.append(some).unwrap());
+                if seals && host == 1 {
+                    let reader = TailReader::open(&stem(host)).unwrap();
+                    seal::seal(&name::beside(&stem(host), name::SEALED), &reader).unwrap();
+                    *tail = seal::renew(&stem(host), &reader, tail.sequence, 60).unwrap();
+                }
+            }
+        };
+        write_to(100, false);
+        let paths = [folder.path().to_path_buf()];
+        let mut problems = Problems::default();
+        let recording = read(&paths, None, &mut problems, &|_, _| {}).unwrap();
+        let roster = Roster::new(recording.observed(), None);
+        let mut live = live::Live::new(&recording, &roster, &paths, grid_s, |_| true);
+        let mut followed = Found::new();
+        let mut look = |live: &mut live::Live| {
+            let seen = live.look(|sample| {
+                let key = (roster.components[sample.component].name.clone(), sample.metric);
+                followed.entry(key).or_default().push((sample.time_s - START_S, sample.value));
+            });
+            assert_eq!(seen, live::Found::Samples);
+        };
+        for (until, seals) in [(110, false), (117, false), (150, true), (151, false), (200, false)] {
+            look(&mut live);
+            write_to(until, seals);
+        }
+        look(&mut live);
+        look(&mut live);
+        let (_, mut replayed) = aligned(folder.path(), grid_s);
+        // The slowest host sets the end of what is complete.
+        let end = 200 - 2 * 3 - i64::from(grid_s);
+        replayed
+            .values_mut()
+            .chain(followed.values_mut())
+            .for_each(|series| series.retain(|(at, _)| *at < end));
+        assert!(followed == replayed, "every {grid_s} s");
+        let mut stranger = TailWriter::create(
+            &folder.path().join(name::stem("fs7", START_S) + ".tail"),
+            Origin { host: "fs7".into(), ..origin(0) },
+            0,
+        )
+        .unwrap();
+        stranger.append(&[snapshot(2, 199)]).unwrap();
+        assert_eq!(live.look(|_| {}), live::Found::Stranger("fs7".into()));
+    }
 }

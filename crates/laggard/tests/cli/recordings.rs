@@ -10,36 +10,44 @@ use std::time::{Duration, Instant};
 
 const START_S: i64 = 1_304_899_205;
 
-/// Six hosts with three disks for half an hour; one disk takes eight times as long from the tenth minute on.
-fn record(folder: &Path) {
-    std::fs::create_dir_all(folder).unwrap();
-    for host in 0..6i64 {
-        let origin = Origin { host: format!("fs{host}"), interval_s: 1, kinds: vec![&DISK, &NET] };
-        let stem = folder.join(name::stem(&origin.host, START_S) + ".tail");
-        let mut tail = TailWriter::create(&stem, origin, 0).unwrap();
-        let mut sums = [[0i64; 3]; 3];
-        let mut snapshots = Vec::new();
-        for second in 0..1800i64 {
-            let mut disks = Table::new(&DISK);
-            for (disk, [writes, sectors, write_ms]) in sums.iter_mut().enumerate() {
-                let noise = (second * 7919 + host * 104_729 + disk as i64 * 1299) % 17;
-                let slow = if (host, disk) == (4, 1) && second > 600 { 8 } else { 1 };
-                *writes += 60 + noise;
-                *sectors += (60 + noise) * 128;
-                *write_ms += (60 + noise) * 5 * slow + noise * 3;
-                disks.push(
-                    format!("sd{disk}"),
-                    &[0, 0, 0, 0, *writes, 0, *sectors, *write_ms, 0, *write_ms / 9],
-                );
-            }
-            let mut net = Table::new(&NET);
-            net.push(
-                "eth0",
-                &[second * 20_000_000, second * 15_000, 0, 0, second * 1_000_000, second * 8000, 0, 0],
-            );
-            snapshots.push(Snapshot { time_s: START_S + second, late_ms: 0, tables: vec![disks, net] });
+/// A host with three disks for half an hour. One disk of one host takes eight times as long from the tenth minute on.
+fn half_an_hour(host: i64) -> Vec<Snapshot> {
+    let mut sums = [[0i64; 3]; 3];
+    let mut snapshots = Vec::new();
+    for second in 0..1800i64 {
+        let mut disks = Table::new(&DISK);
+        for (disk, [writes, sectors, write_ms]) in sums.iter_mut().enumerate() {
+            let noise = (second * 7919 + host * 104_729 + disk as i64 * 1299) % 17;
+            let slow = if (host, disk) == (4, 1) && second > 600 { 8 } else { 1 };
+            *writes += 60 + noise;
+            *sectors += (60 + noise) * 128;
+            *write_ms += (60 + noise) * 5 * slow + noise * 3;
+            disks.push(format!("sd{disk}"), &[0, 0, 0, 0, *writes, 0, *sectors, *write_ms, 0, *write_ms / 9]);
         }
-        snapshots.chunks(5).for_each(|some| tail.append(some).unwrap());
+        let mut net = Table::new(&NET);
+        net.push(
+            "eth0",
+            &[second * 20_000_000, second * 15_000, 0, 0, second * 1_000_000, second * 8000, 0, 0],
+        );
+        snapshots.push(Snapshot { time_s: START_S + second, late_ms: 0, tables: vec![disks, net] });
+    }
+    snapshots
+}
+
+/// The tail of a host's file, to be written.
+fn tail_of(folder: &Path, host: i64) -> (std::path::PathBuf, TailWriter) {
+    std::fs::create_dir_all(folder).unwrap();
+    let origin = Origin { host: format!("fs{host}"), interval_s: 1, kinds: vec![&DISK, &NET] };
+    let stem = folder.join(name::stem(&origin.host, START_S) + ".tail");
+    let tail = TailWriter::create(&stem, origin, 0).unwrap();
+    (stem, tail)
+}
+
+/// The files of six hosts.
+fn record(folder: &Path) {
+    for host in 0..6i64 {
+        let (stem, mut tail) = tail_of(folder, host);
+        half_an_hour(host).chunks(5).for_each(|some| tail.append(some).unwrap());
         // Half of the hosts have sealed theirs.
         if host % 2 == 0 {
             seal::seal(&name::beside(&stem, name::SEALED), &TailReader::open(&stem).unwrap()).unwrap();
@@ -204,4 +212,55 @@ fn a_real_prometheus_is_read() {
     assert!(nobody.code == 2 && nobody.err.contains("label selector"), "{}", nobody.err);
     let wrong = bench.laggard(&["import", &url, "--into", "none", "--select", "cluster=here"]);
     assert!(wrong.code == 2 && wrong.err.contains("parse error"), "{}", wrong.err);
+}
+
+/// A process that is ended with its test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_disk_that_begins_to_limp_is_told_while_it_is_recorded() {
+    use std::io::BufRead;
+    let bench = Bench::new();
+    let folder = bench.path("files");
+    let mut tails: Vec<(TailWriter, Vec<Snapshot>)> =
+        (0..6).map(|host| (tail_of(&folder, host).1, half_an_hour(host))).collect();
+    let mut write = |seconds: std::ops::Range<usize>| {
+        for (tail, snapshots) in &mut tails {
+            snapshots[seconds.clone()].chunks(5).for_each(|some| tail.append(some).unwrap());
+        }
+    };
+    write(0..500);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_laggard"));
+    command.args(["diagnose", "--follow", "--format", "json"]).arg(&folder).stdout(Stdio::piped());
+    let mut follower = Ended(command.spawn().unwrap());
+    let (sender, lines) = std::sync::mpsc::channel();
+    let output = std::io::BufReader::new(follower.0.stdout.take().unwrap());
+    std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    let quiet = lines.recv_timeout(Duration::from_secs(5));
+    assert!(quiet.is_err(), "nothing limps yet: {quiet:?}");
+    write(500..700);
+    let line = lines.recv_timeout(Duration::from_secs(30)).expect("it is told");
+    let told: serde_json::Value = serde_json::from_str(&line).expect("a line of JSON");
+    assert_eq!((&told["component"], &told["state"]), (&"fs4:sd1".into(), &"new".into()), "{line}");
+    write(700..900);
+    assert!(lines.recv_timeout(Duration::from_secs(5)).is_err(), "what has been told is not told again");
+}
+
+#[test]
+fn only_what_grows_can_be_followed() {
+    let bench = Bench::new();
+    bench.write("rates.csv", "timestamp,component,metric,value\n0,a,await,1\n1,a,await,1\n");
+    let refused = bench.laggard(&["diagnose", "--follow", "rates.csv"]);
+    assert!(refused.code == 2 && refused.err.contains("activity files"), "{}", refused.err);
+    let missing = bench.laggard(&["diagnose", "--follow", "nowhere"]);
+    assert!(missing.code == 2 && missing.err.contains("nowhere: not there"), "{}", missing.err);
+    let page = bench.laggard(&["diagnose", "--follow", "rates.csv", "--format", "html"]);
+    assert!(page.code == 2 && page.err.contains("text or json"), "{}", page.err);
 }
