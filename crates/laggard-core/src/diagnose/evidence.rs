@@ -23,6 +23,8 @@ pub struct Observation {
     pub ratio: f64,
     /// How the level relates to the peers'.
     pub relation: Relation,
+    /// Whether its disk was busy nearly all of the time, and its peers' were not.
+    pub is_busy: bool,
     /// Whether the component jitters and its peers do not.
     pub jitters: bool,
 }

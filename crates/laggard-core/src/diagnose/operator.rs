@@ -406,11 +406,11 @@ impl Diagnoser {
         match metric.properties().role {
             Role::Load | Role::Service | Role::Context => false,
             Role::StorageVolume => {
+                let is_much = seen.level - seen.peer_level >= MUCH * metric.properties().negligible;
                 let least = match kind {
-                    // What it reads and writes beside its peers indicts it if it is much; less explains at most why it is slow.
-                    Kind::Server if seen.level - seen.peer_level < MUCH * metric.properties().negligible => {
-                        f64::INFINITY
-                    }
+                    // What it reads and writes beside its peers indicts it if it is much, or all that its disk can do; less explains at
+                    // most why it is slow.
+                    Kind::Server if !is_much && !seen.is_busy => f64::INFINITY,
                     Kind::Server => 0.0,
                     // Files are not spread evenly over LUNs; less than its peers means that its load went elsewhere.
                     Kind::Attachment if seen.relation == Relation::High => MORE,

@@ -15,6 +15,9 @@ const JITTER: (f64, f64) = (0.25, 2.0);
 /// Share of slots in which a congestion window under loss differs from the slot before.
 const RESTLESS: f64 = 0.25;
 
+/// Share of the time in which a disk that has no more to give serves requests.
+const BUSY: f64 = 0.8;
+
 /// Segments at which only loss holds a window.
 const HELD_DOWN: f64 = 2.0;
 
@@ -112,6 +115,10 @@ pub struct Ratios {
     pub index: u64,
     /// Per position in the group; NaN is unknown.
     pub ratios: Vec<f64>,
+    /// The levels themselves.
+    pub levels: Vec<f64>,
+    /// Their median.
+    pub middle: f64,
 }
 
 /// What the last window said of load and service time, where they are recorded.
@@ -140,6 +147,15 @@ impl Circumstances {
                 .map_or(f64::NAN, |ratios| ratios.ratios[member])
         };
         Excuse { load: known(&self.load), service: known(&self.service) }
+    }
+
+    /// Whether a member's disk is busy nearly all of the time, requests times service time, and its peers' are not.
+    fn is_busy(&self, index: u64, member: usize) -> bool {
+        let (Some(load), Some(service)) = (&self.load, &self.service) else { return false };
+        let share = |requests_s: f64, service_ms: f64| requests_s * service_ms / 1000.0;
+        let own = share(load.levels[member], service.levels[member]);
+        let usual = share(load.middle, service.middle);
+        load.index == index && service.index == index && own >= BUSY && usual <= own / 2.0
     }
 }
 
@@ -287,6 +303,7 @@ impl Track {
                     peer_level: levels.middle,
                     ratio: levels.ratio(position),
                     relation,
+                    is_busy: around.circumstances.is_busy(judged.index, judged.members[position]),
                     jitters: unsteady > JITTER.0 && unsteady > JITTER.1 * usual,
                 });
             }
@@ -334,11 +351,17 @@ impl Track {
 
     fn ratios(&self, judged: &Judged, window: &Window) -> Ratios {
         let levels = Levels::new(self.metric, window);
-        let mut ratios = vec![f64::NAN; self.joined.len()];
+        let mut found = Ratios {
+            index: judged.index,
+            ratios: vec![f64::NAN; self.joined.len()],
+            levels: vec![f64::NAN; self.joined.len()],
+            middle: levels.middle,
+        };
         for (position, &member) in judged.members.iter().enumerate() {
-            ratios[member] = levels.ratio(position);
+            found.ratios[member] = levels.ratio(position);
+            found.levels[member] = levels.of(position);
         }
-        Ratios { index: judged.index, ratios }
+        found
     }
 
     /// Whether another member joined about when this one fell silent: then it was replaced, which is no trouble.

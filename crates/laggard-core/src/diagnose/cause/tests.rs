@@ -13,6 +13,7 @@ fn episode(seen: &[(Metric, Relation, f64, f64)]) -> Episode {
             peer_level: 1.0,
             ratio,
             relation,
+            is_busy: false,
             jitters: false,
         };
         episode.observe(metric, "cdf", 0, observation);

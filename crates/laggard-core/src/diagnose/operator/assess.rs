@@ -10,6 +10,9 @@ use crate::model::metric::Role;
 use crate::model::{Kind, Metric};
 use std::collections::{HashMap, HashSet};
 
+/// Three windows just above the threshold may be chance in any recording, however short.
+const LEAST_IMPACT: f64 = 4.0;
+
 /// Windows of a day, at least: those of `cdf` on its own grid.
 const LEAST_DAY: f64 = 192.0;
 
@@ -121,7 +124,7 @@ impl Diagnoser {
         let day = (86_400.0 / shift_s).max(LEAST_DAY);
         let windows = windows as f64;
         let rise = ((windows - FEW) / FEW).clamp(0.0, 1.0);
-        1.1 * windows.min(day).sqrt() * rise
+        (1.1 * windows.min(day).sqrt() * rise).max(LEAST_IMPACT)
     }
 
     /// A group that could have been compared was not. Groups of one or two never can, and are no reason for alarm.
