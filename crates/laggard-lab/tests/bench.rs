@@ -70,9 +70,17 @@ fn traces(name: &str) -> BTreeSet<String> {
     found
 }
 
+/// What `status` says of one bench; others may be up.
+fn status(name: &str) -> String {
+    let text = said(&lab(&["bench", "status"]));
+    let from = text.find(&format!("bench {name}:")).expect("it is up");
+    let end = text[from + 1..].find("\nbench ").map_or(text.len(), |end| from + 1 + end);
+    text[from..end].to_string()
+}
+
 fn keeper(name: &str) -> i32 {
-    let status = said(&lab(&["bench", "status"]));
-    let line = status.lines().find(|line| line.starts_with(&format!("bench {name}:"))).expect("it is up");
+    let text = status(name);
+    let line = text.lines().next().unwrap();
     line.rsplit(' ').next().unwrap().parse().expect("the keeper's number comes last")
 }
 
@@ -83,7 +91,7 @@ fn a_bench_comes_up_in_seconds_and_nothing_is_left_of_it() {
     let begun = Instant::now();
     let down = up("test-updown", "servers = 5\nclients = 1");
     assert!(begun.elapsed() < Duration::from_secs(60), "without packages to install it takes two");
-    let status = said(&lab(&["bench", "status"]));
+    let status = status("test-updown");
     assert_eq!(status.matches(" runs").count(), 5, "{status}");
     let again = lab(&["bench", "up", "--name", "test-updown"]);
     assert!(!again.status.success() && said(&again).contains("is up already"));
@@ -99,6 +107,10 @@ fn a_killed_bench_is_taken_away_by_clean() {
     let _down = up("test-kill", "servers = 3\nclients = 1");
     let pid = rustix::process::Pid::from_raw(keeper("test-kill")).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    // What is up stays up; a bench is dead when its keeper is.
+    while traces("test-kill").iter().any(|trace| trace.contains("keep")) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let output = lab(&["clean"]);
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(traces("test-kill"), BTreeSet::new());
@@ -126,7 +138,7 @@ fn every_fault_is_injected_and_taken_back() {
             .map(|entry| entry.path())
             .collect();
         assert_eq!(left, Vec::<PathBuf>::new(), "{name} leaves a journal");
-        let status = said(&lab(&["bench", "status"]));
+        let status = status("test-faults");
         assert_eq!(status.matches(" runs").count(), 3, "{name}: {status}");
     }
     let probe = inside("test-faults", "/run/laggard-lab/test-faults/client/client1/afterwards");
@@ -164,7 +176,8 @@ fn a_fault_is_taken_back_when_whoever_injected_it_is_killed() {
 #[ignore = "needs root: namespaces, FUSE, loop devices"]
 fn moosefs_is_a_file_system_too() {
     let _alone = alone();
-    let _down = up("test-moose", "file_system = \"moosefs\"\nservers = 3\nclients = 1");
+    let _down =
+        up("test-moose", "file_system = \"moosefs\"\nservers = 3\nclients = 1\n[server]\nmemory_mib = 1024");
     let file = inside("test-moose", "/run/laggard-lab/test-moose/client/client1/hello");
     let patience = Instant::now() + Duration::from_secs(30);
     // Chunk servers have to tell the master of their disks first.
@@ -183,7 +196,7 @@ fn moosefs_is_a_file_system_too() {
 fn a_busy_disk_and_a_lossy_link_are_found_while_they_last() {
     const PLAN: &str = r#"
 clean_s = 32
-fault_s = 62
+fault_s = 75
 after_s = 4
 faults = ["disk-busy", "receive-pktloss"]
 workloads = ["ddw"]

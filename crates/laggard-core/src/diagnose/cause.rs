@@ -5,7 +5,7 @@
 //! own list: a hog's load also raises await; loss also moves rxbyt and txbyt; a hog's congestion also lowers cwnd.
 
 use super::evidence::{Episode, Evidence};
-use super::untrained::Relation;
+use super::untrained::{self, Relation};
 use crate::model::metric::Role;
 use crate::model::{Kind, Metric};
 
@@ -152,18 +152,24 @@ pub fn ranked(kind: Kind, episode: &Episode) -> Cause {
     if episode.evidence.values().all(|evidence| evidence.relation() == Relation::Silent) {
         return Cause::Silent;
     }
-    let of = |role: Role, relation: Relation| {
-        let matching = episode.evidence.iter().filter(move |(metric, evidence)| {
+    let of = |role: Role, relation: Relation, counts: &dyn Fn(Metric, &Evidence) -> bool| {
+        let matching = episode.evidence.iter().filter(|(metric, evidence)| {
             metric.properties().role == role
                 && evidence.relation() == relation
                 && !is_aftermath(evidence, episode)
+                && counts(**metric, evidence)
         });
         matching.map(|(_, evidence)| evidence).max_by(|a, b| a.severity().total_cmp(&b.severity()))
     };
-    let latency = of(Role::StorageLatency, Relation::High);
-    let volume = of(Role::StorageVolume, Relation::High);
-    let traffic = of(Role::NetworkVolume, Relation::High);
-    let congestion = of(Role::Congestion, Relation::Low);
+    let always = |_: Metric, _: &Evidence| true;
+    let latency = of(Role::StorageLatency, Relation::High, &always);
+    // A little more to read or write explains a slow disk, and nothing else.
+    let explains = |metric: Metric, evidence: &Evidence| {
+        latency.is_some() || kind != Kind::Server || untrained::is_much(metric, &evidence.peak)
+    };
+    let volume = of(Role::StorageVolume, Relation::High, &explains);
+    let traffic = of(Role::NetworkVolume, Relation::High, &always);
+    let congestion = of(Role::Congestion, Relation::Low, &always);
     let severity = |evidence: Option<&Evidence>| evidence.map_or(0.0, Evidence::severity);
     let storage = severity(volume).max(severity(latency));
     let collapsed = congestion.is_some_and(|evidence| evidence.ratio() <= COLLAPSED);

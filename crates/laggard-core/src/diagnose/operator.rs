@@ -9,7 +9,7 @@ use super::evidence::{Episode, Observation};
 use super::gaps::{Follower, Gap, MOST_GAPS};
 use super::track::{Circumstances, Judged, Surroundings, Track};
 use super::train::Thresholds;
-use super::untrained::Relation;
+use super::untrained::{self, Relation};
 use crate::compare::{Method, Params, Score, cwnd::CWND};
 use crate::model::metric::Role;
 use crate::model::{Kind, Metric, Roster};
@@ -22,10 +22,6 @@ const WORTH_SHARING: usize = 256;
 /// Times the peers' volume that no uneven load of disks explains, and none of LUNs in one file system.
 const FAR_MORE: f64 = 3.0;
 const MORE: f64 = 1.5;
-
-/// Times what matters for one disk that a server has to read or write beside its peers. One server's directories are asked for
-/// more often than another's; what slows a server is more than that.
-const MUCH: f64 = 5.0;
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -406,11 +402,10 @@ impl Diagnoser {
         match metric.properties().role {
             Role::Load | Role::Service | Role::Context => false,
             Role::StorageVolume => {
-                let is_much = seen.level - seen.peer_level >= MUCH * metric.properties().negligible;
                 let least = match kind {
                     // What it reads and writes beside its peers indicts it if it is much, or all that its disk can do; less explains at
                     // most why it is slow.
-                    Kind::Server if !is_much && !seen.is_busy => f64::INFINITY,
+                    Kind::Server if !untrained::is_much(metric, seen) => f64::INFINITY,
                     Kind::Server => 0.0,
                     // Files are not spread evenly over LUNs; less than its peers means that its load went elsewhere.
                     Kind::Attachment if seen.relation == Relation::High => MORE,

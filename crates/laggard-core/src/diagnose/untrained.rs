@@ -4,6 +4,7 @@
 //! even by being slow for the whole recording. And the component's level must stand out from its peers': beyond their
 //! own spread, by a real ratio, and by an amount that is not negligible in the metric's unit.
 
+use super::evidence::Observation;
 use crate::compare::window::{mean_of_present, median};
 use crate::compare::{Method, Window};
 use crate::model::Metric;
@@ -186,6 +187,15 @@ impl Levels {
             _ => Relation::Alike,
         }
     }
+}
+
+/// Times what matters for one disk that a server has to read or write beside its peers. One server's directories are asked for
+/// more often than another's; what slows a server is more than that.
+const MUCH: f64 = 5.0;
+
+/// Whether what a server reads or writes beside its peers is much, or all that its disk can do.
+pub fn is_much(metric: Metric, seen: &Observation) -> bool {
+    seen.is_busy || seen.level - seen.peer_level >= MUCH * metric.properties().negligible
 }
 
 /// Coefficient of variation of a component's samples in the window.

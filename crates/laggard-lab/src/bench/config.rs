@@ -130,6 +130,6 @@ mod tests {
         assert!(refusal("file_system = \"lustre\"").unwrap_err().contains("gluster, moosefs"));
         assert!(refusal("[disk]\nspeed_mb_s = 0").unwrap_err().contains("disk.speed_mb_s"));
         assert!(refusal("[disk]\nspeed = 3").unwrap_err().contains("speed_mb_s"), "what it may be called");
-        assert_eq!(refusal("file_system = \"moosefs\"\nservers = 4"), Ok(()));
+        assert_eq!(refusal("file_system = \"moosefs\"\nservers = 4\n[server]\nmemory_mib = 1024"), Ok(()));
     }
 }

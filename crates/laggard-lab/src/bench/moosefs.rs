@@ -37,8 +37,14 @@ impl FileSystem for MooseFs {
         PORT
     }
 
-    fn check(&self, _: &Config) -> Result<(), String> {
-        Ok(())
+    fn check(&self, config: &Config) -> Result<(), String> {
+        match config.server.memory_mib {
+            // With less, a chunk server is killed or never gets ready.
+            memory_mib if memory_mib < 1024 => {
+                Err(format!("server.memory_mib = {memory_mib}: MooseFS needs 1024"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn prepare(&self, config: &Config, layout: &Layout) -> Result<(), String> {

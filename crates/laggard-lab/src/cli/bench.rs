@@ -134,15 +134,19 @@ fn describe(bench: &Bench) -> Result<String, String> {
     Ok(text)
 }
 
-/// Undo whatever killed processes have left on this machine
+/// Undo whatever killed processes have left on this machine: faults, and dead benches
 #[derive(ClapArgs)]
-pub struct CleanArgs {}
+pub struct CleanArgs {
+    /// Also take down the benches that are up
+    #[arg(long)]
+    all: bool,
+}
 
-pub fn clean(_: &CleanArgs) -> Result<Outcome, String> {
+pub fn clean(args: &CleanArgs) -> Result<Outcome, String> {
     check_root()?;
     let undone = journal::revert_all(Path::new(hand::JOURNALS))?;
     let _ = std::fs::remove_dir(hand::JOURNALS);
-    let benches = Bench::all();
+    let benches = if args.all { Bench::all() } else { Vec::new() };
     for bench in &benches {
         bench.down()?;
     }

@@ -11,7 +11,7 @@ use crate::model::{Kind, Metric};
 use std::collections::{HashMap, HashSet};
 
 /// Three windows just above the threshold may be chance in any recording, however short.
-const LEAST_IMPACT: f64 = 4.0;
+const LEAST_IMPACT: f64 = 3.5;
 
 /// Windows of a day, at least: those of `cdf` on its own grid.
 const LEAST_DAY: f64 = 192.0;
