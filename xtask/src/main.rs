@@ -39,7 +39,21 @@ fn test() -> Outcome {
     let _ = std::fs::remove_file(report);
     outcome?;
     // Verdicts on simulated clusters with known faults; fails where a bound is broken.
-    cargo(&["run", "--release", "-p", "laggard-lab", "--", "score", "--quick"])
+    cargo(&["run", "--release", "-p", "laggard-lab", "--", "score", "--quick"])?;
+    bench_tests()
+}
+
+/// A real file system, real faults, real verdicts. What they need, `laggard-lab` installs itself.
+fn bench_tests() -> Outcome {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!(
+            "xtask: skipped, they need root: the tests of the bench (crates/laggard-lab/tests/bench.rs)"
+        );
+        return Ok(());
+    }
+    // The runs use the collector and the diagnosis that are built beside the laboratory.
+    cargo(&["build", "-p", "laggard", "-p", "laggard-agent"])?;
+    cargo(&["test", "-p", "laggard-lab", "--test", "bench", "--", "--ignored", "--test-threads", "1"])
 }
 
 /// The repository's root.

@@ -11,9 +11,10 @@ use laggard_core::model::{Metric, Roster};
 use laggard_sim::bench::{METRICS, Trace};
 use laggard_store::align::Aligned;
 use laggard_store::{Problems, read};
+use std::ops::Range;
 use std::path::Path;
 
-/// A metric that differs from the peers' median by this factor can be seen with the eye.
+/// A metric that differs from the peers' median by this factor more than before can be seen with the eye.
 const MOVED: f64 = 1.5;
 
 /// A run.
@@ -112,7 +113,8 @@ impl Recorded {
         said.collect()
     }
 
-    /// The fault's own metric on the faulty server beside its peers, in words; and whether it is moved.
+    /// The fault's own metric on the faulty server beside its peers, in words; and whether it was moved, against them and against
+    /// what it was before.
     pub fn shows(&self) -> (String, bool) {
         let (Some(server), Some(cause)) = (self.faulty(), self.truth.cause.as_deref().and_then(cause)) else {
             return (String::new(), false);
@@ -123,30 +125,37 @@ impl Recorded {
             Cause::NetworkHog => (&[Metric::Rxbyt, Metric::Txbyt], false),
             _ => (&[Metric::CwndToClients, Metric::CwndFromClients], true),
         };
-        let ratio = |metric: &Metric| {
-            let mut peers: Vec<f64> = (0..self.trace.servers)
-                .filter(|peer| *peer != server)
-                .map(|peer| self.mean(*metric, peer))
-                .filter(|mean| mean.is_finite())
-                .collect();
-            peers.sort_by(f64::total_cmp);
-            let floor = metric.properties().negligible.max(f64::MIN_POSITIVE);
-            let peers = peers.get(peers.len() / 2).copied().unwrap_or(f64::NAN).max(floor);
-            (self.mean(*metric, server) / peers, *metric)
-        };
-        let ratios = metrics.iter().map(ratio).filter(|(ratio, _)| ratio.is_finite());
+        let injected = self.injected_s() as usize;
+        let undone = (self.truth.fault_to_s - self.first_s as f64) as usize;
+        let begun = (self.truth.from_s - self.first_s as f64) as usize;
         let strength = |ratio: f64| if is_low { 1.0 / ratio } else { ratio };
-        let strongest = ratios.max_by(|a, b| strength(a.0).total_cmp(&strength(b.0)));
-        strongest.map_or_else(Default::default, |(ratio, metric)| {
-            (format!("{metric} {ratio:.2} times its peers'"), strength(ratio) > MOVED)
+        let seen = metrics.iter().map(|metric| {
+            let with = self.ratio(*metric, server, injected + 2..undone);
+            let before = self.ratio(*metric, server, begun + 5..injected);
+            (*metric, with, strength(with), strength(before).max(1.0))
+        });
+        let strongest = seen.filter(|(_, with, ..)| with.is_finite()).max_by(|a, b| a.2.total_cmp(&b.2));
+        strongest.map_or_else(Default::default, |(metric, with, strength, before)| {
+            (format!("{metric} {with:.2} times its peers'"), strength > MOVED * before)
         })
     }
 
-    /// The mean of a server's metric while the fault was there, of the seconds that have it.
-    fn mean(&self, metric: Metric, server: usize) -> f64 {
-        let from = self.injected_s() as usize + 2;
-        let to = (self.truth.fault_to_s - self.first_s as f64) as usize;
-        let values = (from..to.min(self.trace.seconds)).map(|second| self.trace.row(metric, second)[server]);
+    /// A server's mean over the median of its peers' means.
+    fn ratio(&self, metric: Metric, server: usize, seconds: Range<usize>) -> f64 {
+        let floor = metric.properties().negligible.max(f64::MIN_POSITIVE);
+        let peers = (0..self.trace.servers).filter(|peer| *peer != server);
+        let mut peers: Vec<f64> = peers
+            .map(|peer| self.mean(metric, peer, seconds.clone()))
+            .filter(|mean| mean.is_finite())
+            .collect();
+        let middle = laggard_core::compare::window::median(&mut peers);
+        self.mean(metric, server, seconds).max(floor) / middle.max(floor)
+    }
+
+    /// The mean of a server's metric, of the seconds that have it.
+    fn mean(&self, metric: Metric, server: usize, seconds: Range<usize>) -> f64 {
+        let seconds = seconds.start..seconds.end.min(self.trace.seconds);
+        let values = seconds.map(|second| self.trace.row(metric, second)[server]);
         let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         values.iter().sum::<f64>() / values.len() as f64
     }
