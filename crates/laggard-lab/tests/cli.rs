@@ -100,7 +100,7 @@ fn what_is_there_is_not_overwritten() {
 fn the_page_of_faults_lists_what_can_be_injected() {
     let output = Command::new(env!("CARGO_BIN_EXE_laggard-lab")).args(["run", "--faults"]).output().unwrap();
     let listed = String::from_utf8(output.stdout).unwrap();
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/faults.md")).unwrap();
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/faults.md")).unwrap();
     let documented: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("| `")).collect();
     assert_eq!(documented.len(), listed.lines().count());
     for (line, documented) in listed.lines().zip(documented) {
@@ -114,7 +114,7 @@ fn what_the_laboratory_cannot_do_it_says_before_it_begins() {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.toml");
     let refusal = |text: &str| {
-        std::fs::write(&plan, text).unwrap();
+        fs::write(&plan, text).unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_laggard-lab")).arg("run").arg(&plan).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         assert!(!folder.path().join("plan").exists(), "nothing is made");

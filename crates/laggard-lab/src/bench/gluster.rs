@@ -2,9 +2,9 @@
 //!
 //! Volume files are written by hand and no glusterd runs: one process per server, nothing that changes them behind our back.
 
-use super::FileSystem;
 use super::config::Config;
 use super::layout::{self, Layout};
+use super::{FileSystem, Service};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -101,7 +101,7 @@ impl FileSystem for Gluster {
         write(&layout.conf("client.vol"), &client_file(config.servers))
     }
 
-    fn services(&self, _: &Layout) -> Vec<(String, Vec<String>)> {
+    fn services(&self, _: &Layout) -> Vec<Service> {
         Vec::new()
     }
 

@@ -99,9 +99,11 @@ impl Keeper<'_> {
             disks.join().unwrap_or_else(|_| Err("the disks' thread died".into()))
         })?;
         self.system.prepare(config, layout)?;
-        for (name, argv) in self.system.services(layout) {
-            let child = self.spawn(&name, &argv)?;
+        for service in self.system.services(layout) {
+            let child = self.spawn(&service.host, &service.argv)?;
+            let process = child.id();
             self.others.push(child);
+            await_port(&service.host, process, service.port)?;
         }
         for index in 0..config.servers {
             self.groups.push(Groups::make(&layout.name, &layout::server(index), &config.server)?);
@@ -197,15 +199,9 @@ impl Keeper<'_> {
     /// Until all of them listen: a client that comes before would do without those that do not, and heal them later, which looks
     /// like a fault.
     fn await_servers(&self) -> Result<(), String> {
-        let patience = Instant::now() + Duration::from_secs(20);
         for (index, child) in self.servers.iter().enumerate() {
             let process = child.as_ref().map_or(0, Child::id);
-            while !listens(process, self.system.port()) {
-                if Instant::now() > patience {
-                    return Err(format!("{} does not listen", layout::server(index)));
-                }
-                std::thread::sleep(Duration::from_millis(10));
-            }
+            await_port(&layout::server(index), process, self.system.port())?;
         }
         Ok(())
     }
@@ -312,6 +308,18 @@ fn bury(known: &[u32]) {
             let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
         }
     }
+}
+
+/// Waits until a process listens to its port.
+fn await_port(host: &str, process: u32, port: u16) -> Result<(), String> {
+    let patience = Instant::now() + Duration::from_secs(20);
+    while !listens(process, port) {
+        if Instant::now() > patience {
+            return Err(format!("{host}: nobody listens to port {port}"));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 /// Whether a port is listened to in the network namespace of a process.

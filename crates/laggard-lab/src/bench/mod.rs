@@ -33,14 +33,24 @@ pub trait FileSystem: Sync {
     fn check(&self, config: &Config) -> Result<(), String>;
     /// Writes the configuration files.
     fn prepare(&self, config: &Config, layout: &Layout) -> Result<(), String>;
-    /// Servers that hold no data, by name, with their process; they start before the others.
-    fn services(&self, layout: &Layout) -> Vec<(String, Vec<String>)>;
+    /// Servers that hold no data; they start before the others.
+    fn services(&self, layout: &Layout) -> Vec<Service>;
     /// The process of the storage server of this index; in the foreground.
     fn server(&self, index: usize, layout: &Layout) -> Vec<String>;
     /// Whether a client that has mounted it sees all servers.
     fn is_whole(&self, config: &Config, mountpoint: &Path) -> bool;
     /// The process that mounts the file system for a client; in the foreground.
     fn client(&self, index: usize, layout: &Layout) -> Vec<String>;
+}
+
+/// A server that holds no data.
+pub struct Service {
+    /// Its host.
+    pub host: String,
+    /// Its process, in the foreground.
+    pub argv: Vec<String>,
+    /// The port that clients use; they come when it is listened to.
+    pub port: u16,
 }
 
 /// Every file system under test.

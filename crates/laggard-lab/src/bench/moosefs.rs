@@ -1,9 +1,9 @@
 //! MooseFS: a master and chunk servers, each in user space. Files are spread by chunks of 64 MiB, so servers are peers only in
 //! the long run: good for crashes, hangs, errors and logs.
 
-use super::FileSystem;
 use super::config::Config;
 use super::layout::{self, Layout, MASTER, MASTER_ADDRESS};
+use super::{FileSystem, Service};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct MooseFs;
 
 const PORT: u16 = 9422;
+const MASTER_PORT: u16 = 9421;
 
 /// An empty file system's metadata, as the package brings it.
 const EMPTY: &str = "MFSM NEW";
@@ -75,9 +76,10 @@ impl FileSystem for MooseFs {
         Ok(())
     }
 
-    fn services(&self, layout: &Layout) -> Vec<(String, Vec<String>)> {
+    fn services(&self, layout: &Layout) -> Vec<Service> {
         let file = layout.conf("master.cfg").display().to_string();
-        vec![(MASTER.into(), ["mfsmaster", "-d", "-c", &file, "start"].map(String::from).into())]
+        let argv = ["mfsmaster", "-d", "-c", &file, "start"].map(String::from).into();
+        vec![Service { host: MASTER.into(), argv, port: MASTER_PORT }]
     }
 
     fn server(&self, index: usize, layout: &Layout) -> Vec<String> {
