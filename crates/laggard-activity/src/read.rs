@@ -349,16 +349,24 @@ impl Follower {
     /// Looks for what is new since the last time, and says how many frames are. A tail that is not there (yet, or any more) has none.
     pub fn advance(&mut self) -> Result<usize, Damage> {
         self.seen = self.newest;
-        // A sealed tail is replaced by another file: what is new since is in that one, and the end of the old one too.
-        let tail = match self.tail.take() {
-            Some(mut tail) if tail.is_still(&self.path) => {
-                tail.advance()?;
-                tail
-            }
-            _ => match TailReader::open(&self.path) {
-                Ok(tail) => tail,
-                Err(Damage::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
-                Err(damage) => return Err(damage),
+        let mut known = self.tail.take();
+        let is_still = known.as_ref().is_some_and(|tail| tail.is_still(&self.path));
+        if let Some(tail) = &mut known {
+            tail.advance()?;
+        }
+        let tail = match known {
+            Some(tail) if is_still => tail,
+            // A sealed tail is replaced by another file: what is new since is in that one, and the end of the old one too. At the end of
+            // a day it is only removed: what was still written to it is in the open file.
+            known => match (TailReader::open(&self.path), known) {
+                (Ok(tail), _) => tail,
+                (Err(Damage::Io(error)), known) if error.kind() == std::io::ErrorKind::NotFound => {
+                    match known {
+                        Some(tail) => tail,
+                        None => return Ok(0),
+                    }
+                }
+                (Err(damage), _) => return Err(damage),
             },
         };
         self.newest = tail.frames.iter().map(|frame| frame.sequence).max().unwrap_or(0).max(self.seen);

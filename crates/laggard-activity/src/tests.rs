@@ -208,8 +208,19 @@ fn a_follower_sees_every_frame_once_also_across_sealing() {
     tail.append(&snapshots[40..]).unwrap();
     look(&mut seen);
     look(&mut seen);
+    // The day is over: the last seconds are written, and the tail is gone.
+    tail.append(&[snapshot(60, 1)]).unwrap();
+    fs::rename(place.tail(), place.tail().with_extension("gone")).unwrap();
+    look(&mut seen);
+    look(&mut seen);
+    assert_eq!(seen.pop(), Some(START_S + 60));
+    fs::rename(place.tail().with_extension("gone"), place.tail()).unwrap();
     assert_eq!(seen, (0..60).map(|second| START_S + second).collect::<Vec<_>>());
-    assert_eq!(field(&place.stem, "read_ms"), expected(&snapshots, "read_ms"), "nothing counts twice");
+    assert_eq!(
+        field(&place.stem, "read_ms"),
+        expected(&[&snapshots[..], &[snapshot(60, 1)]].concat(), "read_ms"),
+        "nothing counts twice"
+    );
 }
 
 #[test]

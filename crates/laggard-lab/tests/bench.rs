@@ -116,6 +116,15 @@ fn a_killed_bench_is_taken_away_by_clean() {
     assert_eq!(traces("test-kill"), BTreeSet::new());
 }
 
+/// Waits for something that must come soon.
+fn until(condition: &dyn Fn() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(10);
+    while !condition() {
+        assert!(Instant::now() < patience, "it does not come");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// A file of the bench, from outside.
 fn inside(name: &str, path: &str) -> PathBuf {
     Path::new("/proc").join(keeper(name).to_string()).join("root").join(path.trim_start_matches('/'))
@@ -132,11 +141,10 @@ fn every_fault_is_injected_and_taken_back() {
     for name in names {
         let output = lab(&["inject", name, "--bench", "test-faults", "--on", "oss2", "--for", "1"]);
         assert!(output.status.success() && said(&output).contains("undone"), "{name}: {}", said(&output));
-        let left: Vec<_> = fs::read_dir(inside("test-faults", "/run/laggard-lab/test-faults/undo"))
-            .unwrap()
-            .flatten()
-            .map(|entry| entry.path())
-            .collect();
+        let hosts =
+            fs::read_dir(inside("test-faults", "/run/laggard-lab/test-faults/undo")).unwrap().flatten();
+        let journals = hosts.flat_map(|host| fs::read_dir(host.path()).unwrap().flatten());
+        let left: Vec<PathBuf> = journals.map(|entry| entry.path()).collect();
         assert_eq!(left, Vec::<PathBuf>::new(), "{name} leaves a journal");
         let status = status("test-faults");
         assert_eq!(status.matches(" runs").count(), 3, "{name}: {status}");
@@ -155,21 +163,84 @@ fn every_fault_is_injected_and_taken_back() {
 fn a_fault_is_taken_back_when_whoever_injected_it_is_killed() {
     let _alone = alone();
     let _down = up("test-leash", "servers = 3\nclients = 1");
-    let undo = inside("test-leash", "/run/laggard-lab/test-leash/undo");
-    let journals = || fs::read_dir(&undo).unwrap().count();
+    let undo = inside("test-leash", "/run/laggard-lab/test-leash/undo/oss1");
+    let journals = || fs::read_dir(&undo).map_or(0, Iterator::count);
     let arguments = ["inject", "receive-pktloss", "--bench", "test-leash", "--on", "oss1", "--for", "100"];
     let mut injector = Command::new(env!("CARGO_BIN_EXE_laggard-lab")).args(arguments).spawn().unwrap();
-    let patience = Instant::now() + Duration::from_secs(10);
-    let until = |condition: &dyn Fn() -> bool| {
-        while !condition() {
-            assert!(Instant::now() < patience);
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    };
     until(&|| journals() == 1);
     injector.kill().unwrap();
     injector.wait().unwrap();
     until(&|| journals() == 0);
+}
+
+/// As on a cluster: machines that do not see the campaign's folder, programs from their path, files fetched when the run is over.
+#[test]
+#[ignore = "needs root: namespaces, FUSE, loop devices"]
+fn a_plan_runs_on_machines_that_share_nothing() {
+    let _alone = alone();
+    let _down = up("test-site", "servers = 5\nclients = 1");
+    let folder = tempfile::tempdir().unwrap();
+    let site = String::from_utf8(lab(&["bench", "site", "--name", "test-site"]).stdout).unwrap();
+    fs::write(folder.path().join("site.toml"), &site).unwrap();
+    let plan = "clean_s = 4\nfault_s = 4\nafter_s = 2\nfaults = [\"read-network-hog\"]\nworkloads = [\"small\"]\nrepetitions = 1";
+    fs::write(folder.path().join("plan.toml"), plan).unwrap();
+    let programs = Path::new(env!("CARGO_BIN_EXE_laggard-lab")).parent().unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let output = Command::new(env!("CARGO_BIN_EXE_laggard-lab"))
+        .args(["run", "plan.toml", "--site", "site.toml"])
+        .current_dir(folder.path())
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let run = fs::read_dir(folder.path().join("plan/runs")).unwrap().next().unwrap().unwrap().path();
+    let truth: serde_json::Value =
+        serde_json::from_slice(&fs::read(run.join("truth.json")).unwrap()).unwrap();
+    assert!(truth["work"][0].as_f64().unwrap() > 0.0, "{truth}");
+    for host in ["oss1", "oss5", "client1"] {
+        let files = fs::read_dir(run.join("activity").join(host)).unwrap().flatten();
+        assert!(
+            files.into_iter().any(|file| file.path().extension().is_some_and(|ending| ending == "parquet")),
+            "{host}"
+        );
+    }
+    assert!(fs::read_dir("/var/lib/laggard-lab").map_or(0, Iterator::count) == 0, "nothing is left there");
+}
+
+#[test]
+#[ignore = "needs root: namespaces, FUSE, loop devices"]
+fn a_fault_is_taken_back_when_a_terminal_interrupts_everybody() {
+    use std::os::unix::process::CommandExt;
+    let _alone = alone();
+    let _down = up("test-int", "servers = 3\nclients = 1");
+    let arguments = ["inject", "disk-hog", "--bench", "test-int", "--on", "oss1", "--for", "100"];
+    let mut injector =
+        Command::new(env!("CARGO_BIN_EXE_laggard-lab")).args(arguments).process_group(0).spawn().unwrap();
+    let undo = inside("test-int", "/run/laggard-lab/test-int/undo/oss1");
+    let journals = || {
+        fs::read_dir(&undo).map_or(0, |entries| {
+            entries
+                .flatten()
+                .filter(|entry| entry.path().extension().is_some_and(|ending| ending == "undo"))
+                .count()
+        })
+    };
+    until(&|| journals() == 1);
+    let group = rustix::process::Pid::from_raw(injector.id() as i32).unwrap();
+    rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();
+    injector.wait().unwrap();
+    until(&|| journals() == 0);
+    let hogs = || {
+        fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .filter(|entry| {
+                fs::read_to_string(entry.path().join("cmdline"))
+                    .is_ok_and(|line| line.contains("read-device"))
+            })
+            .count()
+    };
+    until(&|| hogs() == 0);
 }
 
 #[test]

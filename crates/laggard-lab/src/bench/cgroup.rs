@@ -18,7 +18,7 @@ fn is_unified() -> bool {
 }
 
 fn name(bench: &str, host: &str) -> String {
-    format!("laggard-lab-{bench}-{host}")
+    format!("laggard-lab_{bench}_{host}")
 }
 
 /// All folders of groups that a bench has made.

@@ -225,7 +225,8 @@ impl Keeper<'_> {
             };
             while !is_usable() {
                 if Instant::now() > patience {
-                    let log = fs::read_to_string(self.layout.log(&name)).unwrap_or_default();
+                    let logs = [name.clone(), format!("{name}-process")].map(|name| self.layout.log(&name));
+                    let log = logs.map(|path| fs::read_to_string(path).unwrap_or_default()).concat();
                     let last: Vec<&str> = log.lines().rev().take(5).collect();
                     return Err(format!("{name}: the file system does not come up: {}", last.join(" | ")));
                 }

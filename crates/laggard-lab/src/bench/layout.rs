@@ -57,7 +57,7 @@ impl Layout {
 
     /// Name of the file under a server's loop device: all that can be seen of it from outside of the bench.
     pub fn disk_file(&self, server: &str) -> String {
-        format!("laggard-lab-{}-{server}", self.name)
+        format!("laggard-lab_{}_{server}", self.name)
     }
 
     /// Configuration of the file system.

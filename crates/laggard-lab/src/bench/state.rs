@@ -9,6 +9,7 @@ use crate::host::command::{command, myself};
 use crate::host::journal;
 use rustix::process::Signal;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -46,7 +47,9 @@ impl Bench {
             let Ok(text) = fs::read_to_string(entry.path().join("cmdline")) else { continue };
             let argv: Vec<&str> = text.split('\0').collect();
             // `unshare`, which started it, has the same words, but another program in front.
-            let is_ours = argv.first().is_some_and(|program| program.ends_with("laggard-lab"));
+            // Anybody can call a process anything; only root's can be a keeper.
+            let is_root = entry.metadata().is_ok_and(|known| known.uid() == 0);
+            let is_ours = is_root && argv.first().is_some_and(|program| program.ends_with("laggard-lab"));
             if let (true, ["bench", "keep", "--name", name]) = (is_ours, argv.get(1..5).unwrap_or_default()) {
                 let started = journal::started(pid).unwrap_or(0);
                 found.push(Bench { layout: Layout::new(name), keeper: pid, started });
@@ -134,7 +137,7 @@ impl Bench {
             "--".into(),
             myself(),
             "hand".into(),
-            format!("--journals={}", self.layout.journals().display()),
+            format!("--journals={}", self.layout.journals().join(name).display()),
         ];
         argv.extend(groups.iter().map(|folder| format!("--group={}", folder.display())));
         argv
@@ -161,7 +164,7 @@ impl Bench {
 /// Names are parts of paths.
 fn check_name(name: &str) -> Result<(), String> {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '-';
-    if name.is_empty() || name.len() > 32 || !name.chars().all(is_plain) {
+    if name == "undo" || name.is_empty() || name.len() > 32 || !name.chars().all(is_plain) {
         return Err(format!("`{name}` is no name for a bench: letters, digits and dashes"));
     }
     Ok(())
@@ -174,6 +177,10 @@ pub fn clean(name: &str) -> Result<(), String> {
     let patience = Instant::now() + Duration::from_secs(15);
     loop {
         let left = left_behind(&layout);
+        for device in &left {
+            // Killed between attaching and mounting it: nobody else would detach it.
+            let _ = crate::host::command::run(&["losetup", "-d", device]);
+        }
         let cleaned = cgroup::remove(name);
         if left.is_empty() && cleaned.is_ok() {
             break;
@@ -194,11 +201,11 @@ pub fn clean(name: &str) -> Result<(), String> {
 
 /// Loop devices whose file was inside the bench.
 pub fn left_behind(layout: &Layout) -> Vec<String> {
-    let mark = format!("/{}", layout.disk_file(""));
+    let mark = layout.disk_file("");
     let mut left = Vec::new();
     for entry in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
         let file = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
-        if file.contains(&mark) {
+        if file.rsplit('/').next().is_some_and(|name| name.starts_with(&mark)) {
             left.push(format!("/dev/{}", entry.file_name().to_string_lossy()));
         }
     }

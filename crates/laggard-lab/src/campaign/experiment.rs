@@ -15,11 +15,16 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// A fault is undone by the machine itself if nobody comes back for it so long after its time.
 const GRACE_S: f64 = 60.0;
 /// Where machines keep the files of a run that do not see its folder.
-const SCRATCH: &str = "/var/tmp/laggard-lab";
+const SCRATCH: &str = "/var/lib/laggard-lab";
 /// The collector's configuration, beside its files.
 const CONFIG: &str = "agent.toml";
 /// Before the workload: collectors have to find everything once.
 const SETTLE: Duration = Duration::from_secs(3);
+
+/// When the workload began, when the fault did, when that was gone, and the end; in seconds since 1970.
+type Times = [f64; 4];
+/// Something begun on a host, to be undone.
+type Begun<'a> = (&'a Host, usize);
 
 /// Hands on all machines of a site.
 pub struct Stage {
@@ -56,7 +61,7 @@ impl Stage {
     }
 
     /// Makes the files that workloads read.
-    pub fn prepare(&mut self, plan: &Plan) -> Result<(), String> {
+    pub fn prepare(&self, plan: &Plan) -> Result<(), String> {
         if !plan.reads() {
             return Ok(());
         }
@@ -85,7 +90,7 @@ impl Stage {
     }
 
     /// Runs one experiment into a folder.
-    pub fn run(&mut self, plan: &Plan, experiment: &Experiment, folder: &Path) -> Result<Truth, String> {
+    pub fn run(&self, plan: &Plan, experiment: &Experiment, folder: &Path) -> Result<Truth, String> {
         let said = |error: std::io::Error| format!("{}: {error}", folder.display());
         // What an interrupted run has left is not a recording of this one.
         if folder.exists() {
@@ -93,22 +98,21 @@ impl Stage {
         }
         fs::create_dir_all(folder).map_err(said)?;
         let folder = folder.canonicalize().map_err(said)?;
-        let there = self.there(&folder);
-        let rooms = self.make_room(&there)?;
-        let collectors = self.collect(&there)?;
+        let rooms = self.make_room(&folder)?;
+        let collectors = self.collect(&folder)?;
         std::thread::sleep(SETTLE);
         let live = match self.site.shares_folder {
             true => Some(Live::start(&folder, &folder.join("activity"))?),
             false => None,
         };
-        let (times, loads) = self.act(plan, experiment, &there)?;
+        let (times, loads) = self.act(plan, experiment, &folder)?;
         let ended: Vec<(&Host, Option<i32>)> =
             loads.iter().map(|(host, id)| Ok((*host, host.ended(*id)?))).collect::<Result<_, String>>()?;
         for (host, id) in loads.into_iter().chain(collectors) {
             host.undo(id)?;
         }
         for (host, id) in rooms {
-            host.fetch(&there, &folder)?;
+            host.fetch(&self.there(&folder, host), &folder)?;
             host.undo(id)?;
         }
         let truth = Truth {
@@ -126,22 +130,27 @@ impl Stage {
             failures: failures(&ended, &folder),
             bench: Some(plan.bench.clone()).filter(|_| self.site.shares_folder),
         };
+        // A fault that makes servers err or die may end the workload; no other does.
+        if !truth.failures.is_empty() && experiment.fault.is_none_or(|fault| fault.cause.is_some()) {
+            return Err(format!("the workload failed: {}", truth.failures.join("; ")));
+        }
         truth.save(&folder)?;
         Ok(truth)
     }
 
-    /// The folder of the run, as the machines see it.
-    fn there(&self, folder: &Path) -> PathBuf {
+    /// The folder of the run, as a machine sees it.
+    fn there(&self, folder: &Path, host: &Host) -> PathBuf {
+        let run = folder.file_name().unwrap_or_default().to_string_lossy();
         match self.site.shares_folder {
             true => folder.into(),
-            false => Path::new(SCRATCH).join(folder.file_name().unwrap_or_default()),
+            false => Path::new(SCRATCH).join(format!("{run}-{}", host.name)),
         }
     }
 
     /// A folder on every machine that does not see that of the campaign.
-    fn make_room(&self, there: &Path) -> Result<Vec<(&Host, usize)>, String> {
+    fn make_room(&self, folder: &Path) -> Result<Vec<Begun<'_>>, String> {
         let machines = self.servers.iter().chain(&self.clients).filter(|_| !self.site.shares_folder);
-        machines.map(|host| Ok((host, host.make_scratch(there)?))).collect()
+        machines.map(|host| Ok((host, host.make_scratch(&self.there(folder, host))?))).collect()
     }
 
     /// A program of ours on the machines.
@@ -150,13 +159,14 @@ impl Stage {
     }
 
     /// Starts a collector on every server and client.
-    fn collect(&self, there: &Path) -> Result<Vec<(&Host, usize)>, String> {
+    fn collect(&self, folder: &Path) -> Result<Vec<Begun<'_>>, String> {
         let mut begun = Vec::new();
         let ports: Vec<String> = self.site.ports.iter().map(|port| format!("\"{port}\"")).collect();
         let servers =
             self.servers.iter().zip(self.site.servers.iter().map(|server| server.machine.device.as_str()));
         let clients = self.clients.iter().map(|client| (client, ""));
         for (host, device) in servers.chain(clients) {
+            let there = self.there(folder, host);
             let activity = there.join("activity").join(&host.name);
             let mut text = String::new();
             let _ =
@@ -182,8 +192,8 @@ impl Stage {
         &self,
         plan: &Plan,
         experiment: &Experiment,
-        there: &Path,
-    ) -> Result<([f64; 4], Vec<(&Host, usize)>), String> {
+        folder: &Path,
+    ) -> Result<(Times, Vec<Begun<'_>>), String> {
         let total_s = plan.clean_s + plan.fault_s + plan.after_s;
         let mut loads = Vec::new();
         for (host, client) in self.clients.iter().zip(&self.site.clients) {
@@ -193,10 +203,11 @@ impl Stage {
                 load.streams, load.file_mib, load.record_kib
             );
             let home = client.machine.folder.display().to_string();
+            let log = self.there(folder, host).join(format!("load-{}.log", host.name));
             let program = self.program("laggard-lab");
             let mut argv = vec![program, "work".into(), "load".into(), experiment.workload.name(), home];
             argv.extend(line.split(' ').map(String::from));
-            loads.push((host, host.start(&argv, &there.join(format!("load-{}.log", host.name)))?));
+            loads.push((host, host.start(&argv, &log)?));
         }
         let (begun, from_s) = (Instant::now(), now_s());
         let wait_until = |seconds: f64| {
@@ -205,11 +216,12 @@ impl Stage {
             );
         };
         wait_until(plan.clean_s);
+        // Some faults take a while to inject, and are felt meanwhile.
+        let fault_from_s = now_s();
         let injected = match experiment.fault {
             Some(fault) => self.inject(fault, experiment.server, plan.fault_s + GRACE_S)?,
             None => Vec::new(),
         };
-        let fault_from_s = now_s();
         wait_until(plan.clean_s + plan.fault_s);
         for (host, id) in injected.into_iter().rev() {
             host.undo(id)?;
@@ -228,7 +240,7 @@ impl Stage {
     }
 
     /// Injects a fault into a server, on all machines that have a part in it; yields what is to be undone, in this order.
-    pub fn inject(&self, fault: &Fault, server: usize, limit_s: f64) -> Result<Vec<(&Host, usize)>, String> {
+    pub fn inject(&self, fault: &Fault, server: usize, limit_s: f64) -> Result<Vec<Begun<'_>>, String> {
         let faulty = &self.site.servers[server].machine;
         let mut injected = Vec::new();
         for role in fault.roles {
@@ -303,9 +315,9 @@ impl Live {
         let _ = self.process.wait();
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let mut said: Vec<Said> = Vec::new();
-        for line in text.lines().filter_map(|line| serde_json::from_str::<Said>(line).ok()) {
-            said.push(line);
-        }
+        said.extend(
+            text.lines().filter_map(|line| serde_json::from_str(line).ok()).filter(Said::is_accusation),
+        );
         Ok(said)
     }
 }

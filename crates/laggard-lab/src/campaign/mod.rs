@@ -39,11 +39,23 @@ fn folder(campaign: &Path, number: usize, experiment: &Experiment) -> PathBuf {
     campaign.join("runs").join(format!("{number:03}-{}", experiment.name()))
 }
 
-/// Runs what is not done yet. Returns how many were run.
-pub fn run(plan: &Plan, place: &Place, campaign: &Path) -> Result<usize, String> {
+/// What came of a campaign.
+pub struct Done {
+    /// Runs that were recorded now.
+    pub recorded: usize,
+    /// Runs that failed twice, and why; the next `run` tries them again.
+    pub failed: Vec<String>,
+}
+
+/// Runs what is not done yet. A run that fails is tried once more, on a bench made anew; the others go on.
+pub fn run(plan: &Plan, place: &Place, campaign: &Path) -> Result<Done, String> {
     let said = |error: std::io::Error| format!("{}: {error}", campaign.display());
     fs::create_dir_all(campaign.join("runs")).map_err(said)?;
-    let experiments: Vec<(usize, Experiment)> = plan.experiments()?.into_iter().enumerate().collect();
+    let servers = match place {
+        Place::Cluster(site) => site.servers.len(),
+        Place::Benches { .. } => plan.bench.servers,
+    };
+    let experiments: Vec<(usize, Experiment)> = plan.experiments(servers)?.into_iter().enumerate().collect();
     let total = experiments.len();
     let is_open = |(number, experiment): &(usize, Experiment)| {
         !truth::path(&folder(campaign, *number + 1, experiment)).exists()
@@ -54,51 +66,51 @@ pub fn run(plan: &Plan, place: &Place, campaign: &Path) -> Result<usize, String>
         eprintln!("laggard-lab: {} of {total} runs are there already", total - open);
     }
     let queue = Mutex::new((left, 0));
+    let failed = Mutex::new(Vec::new());
     let begun = Instant::now();
     let take = || queue.lock().unwrap_or_else(PoisonError::into_inner).0.pop_front();
-    let tell = |experiment: &Experiment, truth: &Truth| {
+    let tell = |experiment: &Experiment, outcome: Result<Truth, String>| {
         let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.1 += 1;
         let done = queue.1;
         let left = begun.elapsed().mul_f64((open - done) as f64 / done as f64);
-        eprintln!(
-            "laggard-lab: {}/{total} {}: {}; {} left",
-            total - open + done,
-            experiment.name(),
-            truth.sentence(),
-            minutes(left)
-        );
+        let said = outcome.as_ref().map_or_else(|message| format!("FAILED: {message}"), Truth::sentence);
+        let (number, left) = (total - open + done, minutes(left));
+        eprintln!("laggard-lab: {number}/{total} {}: {said}; {left} left", experiment.name());
+        if let Err(message) = outcome {
+            let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+            failed.push(format!("{}: {message}", experiment.name()));
+        }
     };
     match place {
         Place::Cluster(site) => {
-            let mut stage = Stage::new(site)?;
+            let stage = Stage::new(site)?;
+            stage.prepare(plan)?;
             while let Some((number, experiment)) = take() {
-                let truth = stage.run(plan, &experiment, &folder(campaign, number + 1, &experiment))?;
-                tell(&experiment, &truth);
+                let folder = folder(campaign, number + 1, &experiment);
+                let again = |_| stage.run(plan, &experiment, &folder);
+                tell(&experiment, stage.run(plan, &experiment, &folder).or_else(again));
             }
         }
         Place::Benches { parallel, name } => {
-            let work = |worker: usize| -> Result<(), String> {
+            let work = |worker: usize| {
                 let mut bench = Occupied::new(&format!("{name}-{}", worker + 1));
                 while let Some((number, experiment)) = take() {
                     let folder = folder(campaign, number + 1, &experiment);
-                    let truth = bench.run(plan, &experiment, &folder)?;
-                    tell(&experiment, &truth);
+                    let first = bench.run(plan, &experiment, &folder);
+                    tell(&experiment, first.or_else(|_| bench.run(plan, &experiment, &folder)));
                 }
-                Ok(())
             };
             let work = &work;
             std::thread::scope(|scope| {
-                let workers: Vec<_> =
-                    (0..(*parallel).min(open)).map(|worker| scope.spawn(move || work(worker))).collect();
-                let outcomes = workers
-                    .into_iter()
-                    .map(|worker| worker.join().unwrap_or_else(|_| Err("a worker died".into())));
-                outcomes.collect::<Result<Vec<()>, String>>()
-            })?;
+                for worker in 0..(*parallel).min(open) {
+                    scope.spawn(move || work(worker));
+                }
+            });
         }
     }
-    Ok(open)
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Done { recorded: open - failed.len(), failed })
 }
 
 /// A bench and the hands on it, made when first needed, and anew after a fault that may have left scars.
@@ -116,7 +128,7 @@ impl Occupied {
         if self.up.is_none() {
             let bench = Bench::up(&self.name, &plan.bench, Life::OfCaller)?;
             let stage = Site::of_bench(&bench).and_then(|site| Stage::new(&site));
-            match stage.and_then(|mut stage| stage.prepare(plan).map(|()| stage)) {
+            match stage.and_then(|stage| stage.prepare(plan).map(|()| stage)) {
                 Ok(stage) => self.up = Some((bench, stage)),
                 Err(message) => {
                     bench.down()?;
@@ -124,13 +136,13 @@ impl Occupied {
                 }
             }
         }
-        let (_, stage) = self.up.as_mut().ok_or("no bench")?;
-        let truth = stage.run(plan, experiment, folder)?;
+        let (_, stage) = self.up.as_ref().ok_or("no bench")?;
+        let outcome = stage.run(plan, experiment, folder);
         // A server that was dead or full for a while has to be healed; a new one is healthy at once.
-        if experiment.fault.is_some_and(|fault| fault.cause.is_none()) {
+        if outcome.is_err() || experiment.fault.is_some_and(|fault| fault.cause.is_none()) {
             self.leave()?;
         }
-        Ok(truth)
+        outcome
     }
 
     fn leave(&mut self) -> Result<(), String> {

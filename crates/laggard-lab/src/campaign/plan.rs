@@ -46,7 +46,7 @@ pub struct Load {
 
 impl Default for Load {
     fn default() -> Load {
-        Load { streams: 2, file_mib: 256, read_mib: 320, record_kib: 1024 }
+        Load { streams: 2, file_mib: 256, read_mib: 400, record_kib: 1024 }
     }
 }
 
@@ -110,14 +110,26 @@ impl Plan {
         if self.load.streams == 0 || self.load.file_mib == 0 || self.load.record_kib == 0 {
             return Err("load.streams, load.file_mib and load.record_kib: at least 1".into());
         }
-        if self.experiments()?.is_empty() {
+        if self.reads() {
+            // What fits into the servers' memory is read from there, from one server more than from another.
+            let all_mib = self.load.read_mib * self.load.streams as u64 * self.bench.clients as u64;
+            let (share_mib, memory_mib) = (all_mib / self.bench.servers as u64, self.bench.server.memory_mib);
+            if share_mib < 3 * memory_mib / 2 {
+                return Err(format!(
+                    "load.read_mib = {}: {share_mib} MiB of files to read on each server, but server.memory_mib = {memory_mib}: \
+                     half as much again, or nothing reaches a disk",
+                    self.load.read_mib
+                ));
+            }
+        }
+        if self.experiments(self.bench.servers)?.is_empty() {
             return Err("no runs: faults, workloads and repetitions multiply".into());
         }
         Ok(())
     }
 
     /// All runs, in an order that mixes everything: what is interrupted is balanced.
-    pub fn experiments(&self) -> Result<Vec<Experiment>, String> {
+    pub fn experiments(&self, servers: usize) -> Result<Vec<Experiment>, String> {
         let faults: Vec<Option<&'static Fault>> = self
             .faults
             .iter()
@@ -131,7 +143,7 @@ impl Plan {
                     experiments.push(Experiment {
                         fault: *fault,
                         workload: *workload,
-                        server: turn % self.bench.servers,
+                        server: turn % servers,
                     });
                 }
             }
@@ -157,12 +169,12 @@ mod tests {
     fn the_default_plan_is_the_one_of_the_papers_and_every_combination_is_in_it() {
         let plan = Plan::default();
         assert_eq!(plan.check(), Ok(()));
-        let experiments = plan.experiments().unwrap();
+        let experiments = plan.experiments(9).unwrap();
         assert_eq!(experiments.len(), 7 * 3 * 2);
         let servers: std::collections::BTreeSet<usize> = experiments.iter().map(|run| run.server).collect();
         assert_eq!(servers.len(), 9, "different servers");
         let names = |plan: &Plan| -> Vec<String> {
-            plan.experiments().unwrap().iter().map(Experiment::name).collect()
+            plan.experiments(9).unwrap().iter().map(Experiment::name).collect()
         };
         assert_eq!(names(&plan), names(&plan.clone()), "a resumed campaign is the same campaign");
         assert_ne!(names(&plan), names(&Plan { seed: 2, ..plan.clone() }));

@@ -46,6 +46,16 @@ pub struct Said {
     pub component: String,
     /// Of what.
     pub cause: String,
+    /// `new`, `changed` or `over`.
+    #[serde(default)]
+    pub state: String,
+}
+
+impl Said {
+    /// What is over is not said again.
+    pub fn is_accusation(&self) -> bool {
+        self.state != "over"
+    }
 }
 
 /// The version of the layout.
@@ -79,10 +89,10 @@ impl Truth {
         fs::rename(&new, &path).map_err(said)
     }
 
-    /// Share of its speed that the workload lost.
-    pub fn slowed(&self) -> f64 {
+    /// Share of its speed that the workload lost; unknown if it did nothing before.
+    pub fn slowed(&self) -> Option<f64> {
         let [before, with] = self.work;
-        if before > 0.0 { 1.0 - with / before } else { 0.0 }
+        (before > 0.0).then(|| 1.0 - with / before)
     }
 
     /// Seconds from injection to the first accusation of the faulty server.
@@ -94,9 +104,10 @@ impl Truth {
 
     /// One line for people.
     pub fn sentence(&self) -> String {
-        let slowed = match &self.fault {
-            Some(_) => format!("{:.0} % slower", 100.0 * self.slowed()),
-            None => format!("changed by {:.0} %", -100.0 * self.slowed()),
+        let slowed = match (&self.fault, self.slowed()) {
+            (_, None) => "no work done before".into(),
+            (Some(_), Some(slowed)) => format!("{:.0} % slower", 100.0 * slowed),
+            (None, Some(slowed)) => format!("changed by {:.0} %", -100.0 * slowed),
         };
         let accused: Vec<String> =
             self.live.iter().map(|said| format!("{} {}", said.component, said.cause)).collect();

@@ -3,6 +3,7 @@
 use super::{Outcome, deliver};
 use crate::bench::keeper::{self, Verb as ServerVerb};
 use crate::bench::{Bench, Config, Layout, state};
+use crate::campaign::site::Site;
 use crate::host::{hand, journal};
 use crate::packages;
 use clap::{Args as ClapArgs, Subcommand};
@@ -32,6 +33,8 @@ enum Verb {
     Status,
     /// Print a configuration with every value
     Example,
+    /// Print its machines as a site file, as `run` and `inject` take them with --site
+    Site(Which),
     /// Stop or start the process of one server; inside the bench
     #[command(hide = true)]
     Server {
@@ -85,6 +88,11 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         Verb::Example => {
             let text = toml::to_string(&Config::default()).map_err(|error| error.to_string())?;
             deliver(&text, None)?;
+        }
+        Verb::Site(which) => {
+            let bench = Bench::find(&which.name).ok_or_else(|| format!("no bench {} is up", which.name))?;
+            let site = Site { shares_folder: false, ..Site::of_bench(&bench)? };
+            deliver(&toml::to_string(&site).map_err(|error| error.to_string())?, None)?;
         }
         Verb::Server { verb, which, server } => keeper::ask(&Layout::new(&which.name), *verb, server)?,
         Verb::Keep { which, config } => {

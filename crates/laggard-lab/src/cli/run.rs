@@ -64,9 +64,12 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
             Place::Benches { parallel: args.parallel as usize, name: bench_name(&campaign) }
         }
     };
-    let count = campaign::run(&plan, &place, &campaign)?;
-    println!("{count} runs recorded in {}", campaign.display());
-    Ok(Outcome::Good)
+    let done = campaign::run(&plan, &place, &campaign)?;
+    println!("{} runs recorded in {}", done.recorded, campaign.display());
+    if done.failed.is_empty() {
+        return Ok(Outcome::Good);
+    }
+    Err(format!("{} runs failed; run it again for them: {}", done.failed.len(), done.failed.join("; ")))
 }
 
 /// Benches are called after their campaign: two campaigns may run side by side.

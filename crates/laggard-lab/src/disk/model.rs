@@ -90,10 +90,11 @@ impl Arm {
         self.serve(extent, condition)
     }
 
-    /// Which of the waiting requests is next: the nearest among the first of the queue.
+    /// Which of the waiting requests is next: the nearest among the first of the queue. A request without a place on the disk waits
+    /// for its turn as the hidden reader does, who is in the middle of it.
     pub fn nearest<T>(&self, waiting: &VecDeque<T>, extent: impl Fn(&T) -> Option<Extent>) -> usize {
-        let distance =
-            |request: &T| extent(request).map_or(0, |extent| extent.offset.abs_diff(self.position));
+        let offset = |request: &T| extent(request).map_or(self.hidden, |extent| extent.offset);
+        let distance = |request: &T| offset(request).abs_diff(self.position);
         let seen = waiting.iter().take(self.shape.queue.max(1)).enumerate();
         seen.min_by_key(|(_, request)| distance(request)).map_or(0, |(index, _)| index)
     }

@@ -1,4 +1,4 @@
-//! Processes of the server that compute without end: four for each core.
+//! Processes of the server that compute without end: eight threads.
 
 use super::{Fault, Role, Server, work};
 use crate::host::journal::Step;

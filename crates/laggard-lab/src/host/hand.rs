@@ -3,10 +3,13 @@
 use super::journal::{self, Journal, Step};
 use super::{Answer, Request, files};
 use crate::fault::{self, Role, Server};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -83,7 +86,7 @@ impl Hand {
         let mut journal = Journal::new(&self.folder, "folder")?;
         let path = folder.display().to_string();
         let undo = if is_scratch { &["rm", "-rf", "--", &path][..] } else { &[] };
-        let undo = undo.iter().map(|word| word.to_string()).collect();
+        let undo = undo.iter().map(ToString::to_string).collect();
         journal
             .perform(&Step::Command { run: ["mkdir", "-p", "--", &path].map(String::from).to_vec(), undo })?;
         for (name, content) in files {
@@ -127,8 +130,15 @@ impl Hand {
 
 /// Serves stdin until it ends.
 pub fn serve(folder: &Path) -> Result<(), String> {
-    // A hand that was killed here before may have left something.
-    journal::revert_all(folder)?;
+    // A hand that was killed here before may have left something. What cannot be undone is told, and is no reason to do nothing.
+    if let Err(message) = journal::revert_all(folder) {
+        eprintln!("laggard-lab: {message}");
+    }
+    // Whoever interrupts the leader from a terminal interrupts the hands too: that is a reason to undo, not to die.
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, stop.clone()).map_err(|error| error.to_string())?;
+    }
     let (sender, lines) = channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
@@ -153,6 +163,9 @@ pub fn serve(folder: &Path) -> Result<(), String> {
             Err(RecvTimeoutError::Disconnected) => break,
         }
         hand.expire();
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
     }
     for id in hand.begun.keys().copied().collect::<Vec<_>>().into_iter().rev() {
         hand.undo(id);

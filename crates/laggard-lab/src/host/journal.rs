@@ -66,6 +66,8 @@ pub struct Journal {
     path: PathBuf,
     undo: Vec<Undo>,
     children: Vec<Child>,
+    /// Whether a process that ends by itself is a failure: those that faults are made of do not end.
+    must_last: bool,
 }
 
 impl Journal {
@@ -76,7 +78,7 @@ impl Journal {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("{name}-{count}-{}.undo", std::process::id()));
-        Ok(Journal { path, undo: Vec::new(), children: Vec::new() })
+        Ok(Journal { path, undo: Vec::new(), children: Vec::new(), must_last: false })
     }
 
     /// Does a step. The journal knows before.
@@ -93,7 +95,10 @@ impl Journal {
                 fs::write(path, content).map_err(|error| format!("{}: {error}", path.display()))
             }
             Step::Process { run } => {
-                let child = start(run, Stdio::null(), Stdio::null())?;
+                // It ends with the hand: between its start and its note there is a moment.
+                let leash = ["setpriv", "--pdeathsig", "KILL"].map(String::from);
+                let child = start(&[&leash[..], run].concat(), Stdio::null(), Stdio::inherit())?;
+                self.must_last = true;
                 self.adopt(child)
             }
         }
@@ -112,43 +117,68 @@ impl Journal {
         Some(status.code().unwrap_or(-1))
     }
 
+    /// The status of a process that ended although it must last: then the fault was not what it should have been.
+    fn dead(&mut self) -> Option<i32> {
+        let must_last = self.must_last;
+        let mut ended = self.children.iter_mut().filter_map(|child| child.try_wait().ok().flatten());
+        ended.next().filter(|_| must_last).map(|status| status.code().unwrap_or(-1))
+    }
+
     fn note(&mut self, undo: Undo) -> Result<(), String> {
         self.undo.push(undo);
         let text = serde_json::to_string(&self.undo).map_err(|error| error.to_string())?;
-        fs::write(&self.path, text).map_err(|error| format!("{}: {error}", self.path.display()))
+        let said = |error: std::io::Error| format!("{}: {error}", self.path.display());
+        // All or nothing: a torn journal undoes nothing.
+        let new = self.path.with_extension("new");
+        fs::write(&new, text).map_err(said)?;
+        fs::rename(&new, &self.path).map_err(said)
     }
 
     /// Takes everything back, the last first. What fails does not keep the rest from being undone.
     pub fn revert(&mut self) -> Result<(), String> {
-        let outcome = revert(&self.undo);
+        let dead = self.dead();
+        let undone = revert(&self.undo);
         for child in &mut self.children {
             let _ = child.wait();
         }
         self.children.clear();
         self.undo.clear();
-        if outcome.is_ok() {
+        if undone.is_ok() {
             let _ = fs::remove_file(&self.path);
         }
-        outcome
+        match (dead, undone) {
+            (Some(status), Ok(())) => Err(format!("a process of it had already ended, with status {status}")),
+            (_, undone) => undone,
+        }
     }
 }
 
-/// Undoes what the journals in a folder say, and removes them. For after a hand was killed.
+/// Undoes what the journals in a folder say, and removes them. For after a hand was killed. A journal that cannot be undone is kept
+/// under another name for people to read, told, and does not keep the others from being undone.
 pub fn revert_all(folder: &Path) -> Result<usize, String> {
     let mut reverted = 0;
+    let mut failures = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.extension().is_none_or(|extension| extension != "undo") || is_led(&path) {
             continue;
         }
-        let said = |message: String| format!("{}: {message}", path.display());
-        let text = fs::read_to_string(&path).map_err(|error| said(error.to_string()))?;
-        let undo: Vec<Undo> = serde_json::from_str(&text).map_err(|error| said(error.to_string()))?;
-        revert(&undo).map_err(said)?;
-        fs::remove_file(&path).map_err(|error| said(error.to_string()))?;
-        reverted += 1;
+        let text = fs::read_to_string(&path).map_err(|error| error.to_string());
+        let undo =
+            text.and_then(|text| serde_json::from_str::<Vec<Undo>>(&text).map_err(|error| error.to_string()));
+        match undo.and_then(|undo| revert(&undo)) {
+            Ok(()) => {
+                reverted += 1;
+                let _ = fs::remove_file(&path);
+            }
+            Err(message) => {
+                let kept = path.with_extension("failed");
+                let _ = fs::rename(&path, &kept);
+                failures.push(format!("{}: could not be undone: {message}", kept.display()));
+            }
+        }
     }
-    Ok(reverted)
+    if failures.is_empty() { Ok(reverted) } else { Err(failures.join("; ")) }
 }
 
 /// Whether the hand that wrote a journal still lives: its number is in the name.

@@ -47,7 +47,7 @@ pub enum Request {
         /// Which part this machine plays.
         role: Role,
         /// The faulty server.
-        server: Server,
+        server: Box<Server>,
         /// After this time it is undone, whatever happens to whoever asked for it.
         limit_s: f64,
     },

@@ -82,7 +82,7 @@ impl Host {
 
     /// Injects this machine's part of a fault.
     pub fn inject(&self, fault: &str, role: Role, server: &Server, limit_s: f64) -> Result<usize, String> {
-        self.begin(&Request::Inject { fault: fault.into(), role, server: server.clone(), limit_s })
+        self.begin(&Request::Inject { fault: fault.into(), role, server: Box::new(server.clone()), limit_s })
     }
 
     /// Ends a process, or undoes a fault.

@@ -28,6 +28,11 @@ pub struct Score {
     pub all: [Summary; 3],
     /// What was said while runs went on.
     pub live: Summary,
+    /// Median seconds until it was said while the run went on, of all runs in which the fault is visible; one that was never said takes
+    /// for ever.
+    pub latency_s: Option<f64>,
+    /// Fault-free runs that the published pipeline has learnt from.
+    pub trained_on: usize,
 }
 
 /// All runs of one fault.
@@ -55,7 +60,7 @@ pub struct Judged {
     /// What was injected.
     pub fault: Option<String>,
     /// Share of its speed that the workload lost.
-    pub slowed: f64,
+    pub slowed: Option<f64>,
     /// What the fault's own metric shows.
     pub shows: String,
     /// Whether the fault slows the workload or moves its metric.
@@ -103,14 +108,15 @@ pub fn judge(given: &[PathBuf], method: &'static Method, bar: &ProgressBar) -> R
         Ok((run, scores))
     };
     let runs = folders(given)?.par_iter().map(read).collect::<Result<Vec<_>, String>>()?;
-    let servers = runs.iter().map(|(run, _)| run.trace.servers).max().unwrap_or(0);
     let judge = |(index, (run, scores)): (usize, &(Recorded, Scores))| {
-        let clean =
-            runs.iter().enumerate().filter(|(other, (run, _))| *other != index && run.truth.fault.is_none());
+        // Of benches of the same size.
+        let is_alike =
+            |other: &Recorded| other.truth.fault.is_none() && other.trace.servers == run.trace.servers;
+        let clean = runs.iter().enumerate().filter(|(other, (run, _))| *other != index && is_alike(run));
         let training: Vec<&Scores> = clean.map(|(_, (_, scores))| scores).collect();
         let published = match training.is_empty() {
             true => Vec::new(),
-            false => pipeline.judge(scores, &pipeline.train(&training, servers), run.injected_s()),
+            false => pipeline.judge(scores, &pipeline.train(&training, run.trace.servers), run.injected_s()),
         };
         let ours = run.listen(method);
         bar.inc(1);
@@ -145,7 +151,7 @@ fn judged(run: &Recorded, published: &[Indictment], ours: &[Indictment]) -> Judg
         fault: run.truth.fault.clone(),
         slowed,
         shows,
-        is_visible: run.truth.fault.is_some() && (is_moved || slowed > SLOWED),
+        is_visible: run.truth.fault.is_some() && (is_moved || slowed.is_some_and(|slowed| slowed > SLOWED)),
         said: ours.iter().map(said).collect(),
         is_right,
         tallies: [tally(published), ours_tally, live],
@@ -180,9 +186,19 @@ impl Score {
             rows: by_fault.into_iter().map(row).collect(),
             all: [sum(0, &faulty), sum(1, &everything), sum(1, &|run| run.is_visible)],
             live: sum(2, &faulty),
+            latency_s: median_latency(&runs),
+            trained_on: runs.iter().filter(|run| run.fault.is_none()).count(),
             runs,
         }
     }
+}
+
+/// Of the runs in which the fault is visible.
+fn median_latency(runs: &[Judged]) -> Option<f64> {
+    let live = |run: &Judged| run.tallies[2].latencies_s.first().copied().unwrap_or(f64::INFINITY);
+    let mut all: Vec<f64> = runs.iter().filter(|run| run.is_visible).map(live).collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().filter(|latency| latency.is_finite())
 }
 
 impl Score {
@@ -192,7 +208,7 @@ impl Score {
         let runs = visible.runs;
         let bound = |what: String, seen: String, holds: bool| Bound { what, seen, holds };
         let percent = |value: f64| format!("{value:.1} %");
-        let median = visible.latency_s.unwrap_or(f64::INFINITY);
+        let median = self.latency_s.unwrap_or(f64::INFINITY);
         vec![
             bound(
                 format!("real runs, ours: ITP at least 95 % where the fault is visible ({runs} runs)"),
@@ -210,7 +226,7 @@ impl Score {
                 all.rates[1] <= 2.5,
             ),
             bound(
-                "real runs, ours: half of all faults are found within 60 s".into(),
+                "real runs, ours: half of the visible faults are told within 60 s, live".into(),
                 format!("{median:.0} s"),
                 median <= 60.0,
             ),

@@ -63,6 +63,14 @@ impl Recorded {
             }
         }
         let trace = Trace::recorded(servers.len(), seconds, values);
+        let is_recorded =
+            |name: &String| servers.iter().any(|server| roster.components[*server].name == *name);
+        if let Some(name) = truth.server.as_ref().filter(|name| !is_recorded(name)) {
+            return Err(format!(
+                "{}: the faulty server, {name}, is not among what was recorded",
+                folder.display()
+            ));
+        }
         Ok(Recorded { name: name(folder), truth, trace, roster, samples, first_s, servers })
     }
 

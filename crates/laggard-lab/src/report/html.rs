@@ -173,7 +173,7 @@ fn real_tables(score: &real::Score) -> Markup {
             thead { tr { th.word { "run" } th { "slower" } th.word { "the fault's metric" } th.word { "ours says" } th {} } }
             @for run in &score.runs {
                 tr {
-                    td.word { (run.name) } td { (format!("{:.0} %", 100.0 * run.slowed)) } td.word { (run.shows) }
+                    td.word { (run.name) } td { (super::text::percent(run.slowed)) } td.word { (run.shows) }
                     td.word { (run.said.join(", ")) }
                     @if run.is_right { td.holds { "right" } } @else if run.is_visible || run.fault.is_none() { td.broken { "wrong" } } @else { td {} }
                 }

@@ -114,6 +114,11 @@ fn workload_table(out: &mut String, bench: &Bench) {
     }
 }
 
+/// A share, if it is known.
+pub fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "unknown".into(), |share| format!("{:.0} %", 100.0 * share))
+}
+
 fn real_tables(out: &mut String, score: &real::Score) {
     let _ = writeln!(out, "\n## Real runs: ITP / IFP / DTP / DFP in percent, and median time to indict\n");
     let _ = writeln!(
@@ -139,6 +144,12 @@ fn real_tables(out: &mut String, score: &real::Score) {
         );
     }
     let [published, _, visible] = &score.all;
+    if score.trained_on == 0 {
+        let _ = writeln!(
+            out,
+            "\nNo run without a fault: the published pipeline was not trained, and says nothing."
+        );
+    }
     let _ = writeln!(
         out,
         "\nAll runs with a fault: published pipeline {} ({}), live {} ({}). Ours where the fault is visible: {} ({}).",
@@ -157,8 +168,8 @@ fn real_tables(out: &mut String, score: &real::Score) {
     }
     for run in wrong {
         let said = if run.said.is_empty() { "nothing".into() } else { run.said.join(", ") };
-        let (slowed, visible) = (100.0 * run.slowed, if run.is_visible { "yes" } else { "no" });
-        let _ = writeln!(out, "| {} | {slowed:.0} % | {} | {visible} | {said} |", run.name, run.shows);
+        let (slowed, visible) = (percent(run.slowed), if run.is_visible { "yes" } else { "no" });
+        let _ = writeln!(out, "| {} | {slowed} | {} | {visible} | {said} |", run.name, run.shows);
     }
 }
 

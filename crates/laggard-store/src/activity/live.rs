@@ -12,10 +12,15 @@ use laggard_core::diagnose::Sample;
 use laggard_core::model::{Metric, Roster};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-/// A host so far behind the newest is not waited for: its seconds are missing, as those of a dead host are. Collectors write every
-/// five seconds.
-const PATIENCE_S: i64 = 15;
+/// A host that has written nothing for so long is not waited for: its seconds are missing, as those of a dead host are. Collectors
+/// write every five seconds.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// Nor is one whose clock is so far behind the others'.
+const FAR_BEHIND_S: i64 = 60;
+/// Files of one host that may still grow: today's, and, just after midnight, yesterday's.
+const GROWING: usize = 2;
 
 /// Files under observation.
 pub struct Live {
@@ -23,8 +28,8 @@ pub struct Live {
     hosts: Hosts,
     paths: Vec<PathBuf>,
     followers: BTreeMap<PathBuf, Follower>,
-    /// The newest second of each host.
-    newest_s: BTreeMap<String, i64>,
+    /// The newest second of each host, and when it came.
+    newest: BTreeMap<String, (i64, Instant)>,
     grid_s: i64,
     /// Roster index of each component of the recording.
     places: Vec<Option<usize>>,
@@ -55,11 +60,11 @@ impl Live {
         stream.read_all();
         let newest = |host: &HostFiles| {
             let segments = host.files.iter().flat_map(|file| &file.segments);
-            Some((host.name.clone(), segments.map(|(_, to)| *to).max()?))
+            Some((host.name.clone(), (segments.map(|(_, to)| *to).max()?, Instant::now())))
         };
-        let newest_s = hosts.iter().filter_map(newest).collect();
+        let newest = hosts.iter().filter_map(newest).collect();
         let places = recording.observed().iter().map(|known| roster.find(&known.name)).collect();
-        Live { stream, hosts, paths: paths.to_vec(), followers: BTreeMap::new(), newest_s, grid_s, places }
+        Live { stream, hosts, paths: paths.to_vec(), followers: BTreeMap::new(), newest, grid_s, places }
     }
 
     /// Looks at the files; yields what is complete, in time order. Says on stderr what could not be read.
@@ -79,11 +84,11 @@ impl Live {
             let host = fresh.origin().host.clone();
             let known = self.hosts.iter().find(|known| known.name == host);
             stranger = stranger.or_else(|| known.map_or(Some(host.clone()), |known| unknown(known, &fresh)));
-            let newest_s = self.newest_s.entry(host.clone()).or_insert(i64::MIN);
-            for damage in self.stream.read_fresh(&host, &fresh, *newest_s) {
+            let newest = self.newest.entry(host.clone()).or_insert((i64::MIN, Instant::now()));
+            for damage in self.stream.read_fresh(&host, &fresh, newest.0) {
                 eprintln!("laggard: {}: {damage}", path.display());
             }
-            *newest_s = (*newest_s).max(fresh.span_s(0).1);
+            *newest = (newest.0.max(fresh.span_s(0).1), Instant::now());
         }
         let chunk = self.stream.take_before(self.complete());
         let placed = chunk.iter().filter_map(|(component, metric, slots)| {
@@ -97,17 +102,30 @@ impl Live {
 
     /// A new day is a new file.
     fn discover(&mut self) {
+        let mut by_host: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
         for path in listed(&self.paths) {
-            let stem = name::beside(&path, name::TAIL);
-            self.followers.entry(stem).or_insert_with_key(|stem| Follower::new(stem));
+            // Names sort by time.
+            if let Some((host, _)) = name::parse(&path) {
+                by_host.entry(host.to_string()).or_default().push(name::beside(&path, name::TAIL));
+            }
+        }
+        for stems in by_host.values_mut() {
+            stems.sort();
+            for stem in stems.iter().rev().take(GROWING) {
+                self.followers.entry(stem.clone()).or_insert_with_key(|stem| Follower::new(stem));
+            }
         }
     }
 
     /// The first slot that may still get samples.
     fn complete(&self) -> i64 {
-        let newest_s = self.newest_s.values().max().copied().unwrap_or(0);
-        let awaited = self.newest_s.values().filter(|last_s| **last_s >= newest_s - PATIENCE_S);
-        (awaited.min().copied().unwrap_or(0) + 1).div_euclid(self.grid_s)
+        let mut all: Vec<i64> = self.newest.values().map(|(last_s, _)| *last_s).collect();
+        all.sort_unstable();
+        let usual_s = all.get(all.len() / 2).copied().unwrap_or(0);
+        let is_awaited =
+            |(last_s, came): &&(i64, Instant)| came.elapsed() < PATIENCE && *last_s >= usual_s - FAR_BEHIND_S;
+        let awaited = self.newest.values().filter(is_awaited).map(|(last_s, _)| *last_s).min();
+        (awaited.unwrap_or(usual_s) + 1).div_euclid(self.grid_s)
     }
 }
 

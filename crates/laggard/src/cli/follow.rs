@@ -5,7 +5,7 @@ use super::input::Loaded;
 use super::{Failure, Outcome};
 use crate::report::{Format, words};
 use crate::session::{self, Session};
-use laggard_core::diagnose::{Cause, Diagnoser, Incident};
+use laggard_core::diagnose::{Diagnoser, Incident};
 use laggard_store::activity::live::{self, Found, Live};
 use laggard_store::align::Aligned;
 use laggard_store::time;
@@ -100,28 +100,26 @@ fn await_first(paths: &[PathBuf]) -> Result<(), Failure> {
 }
 
 /// Says what has changed since it was last told; false when nobody listens any more.
-fn tell(session: &Session, format: Format, told: &mut BTreeMap<String, Cause>) -> Result<bool, Failure> {
+fn tell(session: &Session, format: Format, told: &mut BTreeMap<String, Incident>) -> Result<bool, Failure> {
     let diagnosis = &session.diagnosis;
     let patience_s = OVER_SLOTS * i64::from(diagnosis.interval_s);
     let is_current = |incident: &&Incident| incident.last_s + patience_s >= diagnosis.to_s;
+    let current: Vec<&Incident> = diagnosis.incidents.iter().filter(is_current).collect();
     let mut lines = Vec::new();
-    for incident in diagnosis.incidents.iter().filter(is_current) {
-        let state = match told.insert(incident.component.clone(), incident.cause) {
+    for incident in &current {
+        let state = match told.insert(incident.component.clone(), (*incident).clone()) {
             None => "new",
-            Some(cause) if cause != incident.cause => "changed",
+            Some(known) if known.cause != incident.cause => "changed",
             Some(_) => continue,
         };
         lines.push(line(session, format, incident, state)?);
     }
-    for incident in diagnosis.incidents.iter().filter(|incident| !is_current(incident)) {
-        let goes_on = || {
-            let of_same = |other: &Incident| other.component == incident.component;
-            diagnosis.incidents.iter().filter(is_current).any(of_same)
-        };
-        if !goes_on() && told.remove(&incident.component).is_some() {
-            lines.push(line(session, format, incident, "over")?);
-        }
+    // Over is what has not been seen for a while, and what a longer look no longer calls trouble.
+    let goes_on = |component: &String| current.iter().any(|incident| incident.component == *component);
+    for incident in told.iter().filter(|(component, _)| !goes_on(component)).map(|(_, incident)| incident) {
+        lines.push(line(session, format, incident, "over")?);
     }
+    told.retain(|component, _| goes_on(component));
     let mut out = std::io::stdout().lock();
     let written = lines.iter().try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush());
     match written {
