@@ -34,12 +34,15 @@ fn test() -> Outcome {
     cargo(&["test", "--workspace", "--all-targets"])?;
     cargo(&["test", "--workspace", "--doc"])?;
     // The main job, as a newcomer runs it.
+    // One build for both: each selection of packages has its own features, and would build its dependencies anew.
+    cargo(&["build", "--release", "-p", "laggard", "-p", "laggard-lab"])?;
+    let program = |name: &str| Command::new(root().join("target/release").join(name));
     let report = std::env::temp_dir().join(format!("laggard-demo-{}.html", std::process::id()));
-    let outcome = cargo(&["run", "--release", "--", "demo", "--output", &report.to_string_lossy()]);
+    let outcome = run(program("laggard").args(["demo", "--output"]).arg(&report));
     let _ = std::fs::remove_file(report);
     outcome?;
     // Verdicts on simulated clusters with known faults; fails where a bound is broken.
-    cargo(&["run", "--release", "-p", "laggard-lab", "--", "score", "--quick"])?;
+    run(program("laggard-lab").args(["score", "--quick"]))?;
     bench_tests()
 }
 
@@ -51,9 +54,8 @@ fn bench_tests() -> Outcome {
         );
         return Ok(());
     }
-    // The runs use the collector and the diagnosis that are built beside the laboratory.
-    cargo(&["build", "-p", "laggard", "-p", "laggard-agent"])?;
-    cargo(&["test", "-p", "laggard-lab", "--test", "bench", "--", "--ignored", "--test-threads", "1"])
+    // The collector and the diagnosis that were built for the other tests are beside the laboratory; nothing is built anew.
+    cargo(&["test", "--workspace", "--test", "bench", "--", "--ignored", "--test-threads", "1"])
 }
 
 /// The repository's root.

@@ -227,7 +227,8 @@ fn a_fault_is_taken_back_when_a_terminal_interrupts_everybody() {
     };
     until(&|| journals() == 1);
     let group = rustix::process::Pid::from_raw(injector.id() as i32).unwrap();
-    rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();
+    // Not INT, which a shell makes its background processes ignore, and so this test.
+    rustix::process::kill_process_group(group, rustix::process::Signal::TERM).unwrap();
     injector.wait().unwrap();
     until(&|| journals() == 0);
     let hogs = || {

@@ -53,7 +53,7 @@ impl Hand {
             Request::Inject { fault, role, server, limit_s } => self.inject(&fault, role, &server, limit_s),
             Request::Undo { id } => match self.begun.remove(&id) {
                 Some(mut begun) => begun.journal.revert().map(|()| Answer::Done),
-                None => Ok(Answer::Done),
+                None => Err("it was taken back before: its time was over".into()),
             },
             Request::Status { id } => {
                 let begun = self.begun.get_mut(&id).ok_or("nothing was begun under this number")?;

@@ -138,8 +138,12 @@ impl Journal {
     pub fn revert(&mut self) -> Result<(), String> {
         let dead = self.dead();
         let undone = revert(&self.undo);
+        // One that hangs in a dead file system cannot even be killed; nobody waits for it.
+        let patience = Instant::now() + Duration::from_secs(5);
         for child in &mut self.children {
-            let _ = child.wait();
+            while matches!(child.try_wait(), Ok(None)) && Instant::now() < patience {
+                std::thread::sleep(Duration::from_millis(10));
+            }
         }
         self.children.clear();
         self.undo.clear();
