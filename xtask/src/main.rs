@@ -55,7 +55,7 @@ fn bench_tests() -> Outcome {
         return Ok(());
     }
     // The collector and the diagnosis that were built for the other tests are beside the laboratory; nothing is built anew.
-    cargo(&["test", "--workspace", "--test", "bench", "--", "--ignored", "--test-threads", "1"])
+    cargo(&["test", "--workspace", "--test", "bench", "--", "--ignored", "--test-threads", "2"])
 }
 
 /// The repository's root.

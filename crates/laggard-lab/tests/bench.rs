@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// One bench at a time, whatever the order: each test has its own name, but a machine has two cores.
+/// One bench at a time, whatever the order: each test has its own name, but a machine has two cores. Only the smoke campaign, which mostly
+/// waits, goes on beside the others.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 fn alone() -> std::sync::MutexGuard<'static, ()> {
@@ -280,7 +281,6 @@ mbit_s = 24
 [bench.server]
 dirty_kib = 512
 "#;
-    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("smoke.toml");
     fs::write(&plan, PLAN).unwrap();
