@@ -82,9 +82,12 @@ mod tests {
 
     #[test]
     fn a_hurried_clock_runs_faster() {
+        // A busy machine may sleep longer than it was asked to: never more of the clock's time than its speed allows.
+        let started = Instant::now();
         let clock = Clock::new(1000);
         let before = clock.now_ms();
         std::thread::sleep(clock.real(2000));
-        assert!((2000..20_000).contains(&(clock.now_ms() - before)));
+        let passed = clock.now_ms() - before;
+        assert!(passed >= 2000 && passed <= (started.elapsed() * 1000).as_millis() as i64, "{passed}");
     }
 }

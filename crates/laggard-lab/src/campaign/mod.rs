@@ -84,12 +84,18 @@ pub fn run(plan: &Plan, place: &Place, campaign: &Path) -> Result<Done, String> 
     };
     match place {
         Place::Cluster(site) => {
-            let stage = Stage::new(site)?;
+            let mut stage = Stage::new(site)?;
             stage.prepare(plan)?;
             while let Some((number, experiment)) = take() {
                 let folder = folder(campaign, number + 1, &experiment);
-                let again = |_| stage.run(plan, &experiment, &folder);
-                tell(&experiment, stage.run(plan, &experiment, &folder).or_else(again));
+                let mut outcome = stage.run(plan, &experiment, &folder);
+                if outcome.is_err() {
+                    // Hands that are left take back whatever a failed run had begun.
+                    drop(stage);
+                    stage = Stage::new(site)?;
+                    outcome = stage.run(plan, &experiment, &folder);
+                }
+                tell(&experiment, outcome);
             }
         }
         Place::Benches { parallel, name } => {

@@ -3,6 +3,7 @@
 use crate::bench::Config;
 use crate::fault::{self, Fault};
 use crate::workload::Workload;
+use laggard_sim::chance::Chance;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -148,9 +149,9 @@ impl Plan {
                 }
             }
         }
-        let mut dice = crate::workload::Dice::new(self.seed as usize);
+        let mut chance = Chance::new(self.seed);
         for last in (1..experiments.len()).rev() {
-            experiments.swap(last, dice.below(last as u64 + 1) as usize);
+            experiments.swap(last, chance.below(last + 1));
         }
         Ok(experiments)
     }

@@ -1,4 +1,5 @@
-//! FAST'10: somebody else reads from the same disk, through a door that the server's block layer does not count.
+//! FAST'10: somebody else reads from the same disk, in blocks of 512 KiB (the paper's disks were faster, and its blocks 1 MB),
+//! through a door that the server's block layer does not count.
 
 use super::{Fault, Role, Server};
 use crate::host::journal::Step;

@@ -97,21 +97,3 @@ pub fn run(
         threads.into_iter().try_for_each(join)
     })
 }
-
-/// Pseudo-random numbers; the same for the same stream.
-pub struct Dice(u64);
-
-impl Dice {
-    /// Of a stream.
-    pub fn new(stream: usize) -> Dice {
-        Dice(0x9e37_79b9_7f4a_7c15 ^ (stream as u64 + 1))
-    }
-
-    /// A number below this.
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}

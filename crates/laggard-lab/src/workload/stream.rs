@@ -1,6 +1,7 @@
 //! Large files, in records, by several streams: ddw, ddr, and iozone's write/rewrite and read/reread.
 
-use super::{Dice, Meter, Workload};
+use super::{Meter, Workload};
+use laggard_sim::chance::Chance;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -23,8 +24,8 @@ pub struct Streams {
 
 /// Bytes that are not all the same: some file systems do not store zeros.
 fn pattern(length: usize) -> Vec<u8> {
-    let mut dice = Dice::new(0);
-    (0..length).map(|_| dice.below(256) as u8).collect()
+    let mut chance = Chance::new(0);
+    (0..length).map(|_| (chance.uniform() * 256.0) as u8).collect()
 }
 
 /// The file that a stream reads; made by `prepare`.

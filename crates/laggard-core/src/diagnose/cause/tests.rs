@@ -50,6 +50,15 @@ fn a_slight_asymmetry_in_volume_does_not_make_a_busy_disk_a_hog() {
 }
 
 #[test]
+fn a_little_more_to_write_explains_a_slow_disk_and_nothing_else() {
+    let volume = (Metric::WrSec, Relation::High, 5.0, 1.3);
+    let latency = (Metric::Await, Relation::High, 5.0, 2.0);
+    assert_eq!(ranked(Kind::Server, &episode(&[volume, latency])), Cause::DiskHog);
+    let loss = (Metric::CwndFromClients, Relation::Low, 2.0, 0.05);
+    assert_eq!(ranked(Kind::Server, &episode(&[volume, loss])), Cause::PacketLoss);
+}
+
+#[test]
 fn loss_moves_throughput_too_and_stays_loss() {
     let loss = episode(&[
         (Metric::Txbyt, Relation::High, 5.0, 1.4),

@@ -196,6 +196,52 @@ fn a_lossy_server_is_indicted_by_its_congestion_window() {
     assert!(diagnosis.incidents[0].persistence >= 3);
 }
 
+#[test]
+fn a_congestion_window_that_stands_still_is_no_loss() {
+    let observed: Vec<Observed> = (0..9)
+        .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
+        .collect();
+    let with = |own: &dyn Fn(i64) -> f64| {
+        let mut samples = Vec::new();
+        for (second, component) in (0..400).flat_map(|second| (0..9).map(move |component| (second, component))) {
+            let usual = 100.0 * (0.5 + noise(component, second));
+            let value = if component == 7 { own(second) } else { usual };
+            samples.push(Sample { time_s: second, component, metric: Metric::CwndFromClients, value });
+        }
+        run(config(&KL), Roster::new(&observed, None), samples).0
+    };
+    assert_eq!(accused(&with(&|_| 5.0)), Vec::<&str>::new(), "it remembers a loss of long ago");
+    assert_eq!(accused(&with(&|second| 4.0 + 2.0 * noise(7, second))), ["oss7"], "it backs off all the time");
+    assert_eq!(accused(&with(&|_| 1.0)), ["oss7"], "it is held down");
+}
+
+#[test]
+fn a_little_more_to_read_indicts_a_server_only_if_its_disk_has_no_more_to_give() {
+    let observed: Vec<Observed> = (0..9)
+        .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
+        .collect();
+    // 800 sectors more each second, in as many requests as fill the disk's time, or in few.
+    let with = |requests_s: f64| {
+        let mut samples = Vec::new();
+        for (second, component) in (0..400).flat_map(|second| (0..9).map(move |component| (second, component))) {
+            let is_odd = component == 7 && second >= 150;
+            let vary = 0.9 + 0.2 * noise(component, second);
+            let mut tell = |metric, usual: f64, odd: f64| {
+                let value = if is_odd { odd } else { usual } * vary;
+                samples.push(Sample { time_s: second, component, metric, value });
+            };
+            tell(Metric::RdSec, 200.0, 1000.0);
+            tell(Metric::Tps, 5.0, requests_s);
+            tell(Metric::Svctm, 10.0, 10.0);
+        }
+        run(config(&KL), Roster::new(&observed, None), samples).0
+    };
+    assert_eq!(accused(&with(25.0)), Vec::<&str>::new());
+    let busy = with(95.0);
+    assert_eq!(accused(&busy), ["oss7"]);
+    assert_eq!(busy.incidents[0].cause.name(), "disk-hog");
+}
+
 fn slow_fourth(disk: usize, slot: i64) -> Option<f64> {
     (!(slot % 97 < 3 && disk == 1)).then_some(if disk == 4 && slot >= 200 { 14.0 } else { 5.0 })
 }
