@@ -75,6 +75,17 @@ impl Bed {
             .unwrap()
     }
 
+    /// An agent that has begun to write: on a busy machine that takes a while.
+    fn agent_at_work(&self, arguments: &[&str]) -> Child {
+        let agent = self.agent(arguments);
+        let started = Instant::now();
+        let is_empty = || fs::read_dir(self.files()).unwrap().next().is_none();
+        while is_empty() && started.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        agent
+    }
+
     /// All samples of a kind's first field, by thing, in the order of files and records.
     fn samples(&self, kind: &'static Kind) -> BTreeMap<String, Vec<(i64, i64)>> {
         let mut all: BTreeMap<String, Vec<(i64, i64)>> = BTreeMap::new();
@@ -161,7 +172,7 @@ fn kill_nine_twenty_times(lane: u32, seal_after: &str) {
 #[test]
 fn a_disk_that_goes_is_missing_and_counters_that_restart_are_kept_as_they_are() {
     let bed = Bed::new();
-    let mut agent = bed.agent(&[]);
+    let mut agent = bed.agent_at_work(&[]);
     std::thread::sleep(Duration::from_millis(2200));
     bed.disks(&[("sda", 0), ("sdc", 5)]);
     std::thread::sleep(Duration::from_millis(2000));
@@ -184,7 +195,7 @@ fn a_disk_that_goes_is_missing_and_counters_that_restart_are_kept_as_they_are() 
 #[test]
 fn sighup_reads_the_configuration_again_and_a_wrong_one_changes_nothing() {
     let bed = Bed::new();
-    let mut agent = bed.agent(&[]);
+    let mut agent = bed.agent_at_work(&[]);
     let mut lines = BufReader::new(agent.stderr.take().unwrap()).lines();
     std::thread::sleep(Duration::from_millis(1300));
     bed.configure("intervall_s = 1");
@@ -216,7 +227,7 @@ fn sighup_reads_the_configuration_again_and_a_wrong_one_changes_nothing() {
 #[test]
 fn a_second_agent_in_one_directory_is_refused() {
     let bed = Bed::new();
-    let mut agent = bed.agent(&[]);
+    let mut agent = bed.agent_at_work(&[]);
     std::thread::sleep(Duration::from_millis(500));
     let second = bed.agent(&[]).wait_with_output().unwrap();
     assert_eq!(second.status.code(), Some(2));
@@ -248,7 +259,7 @@ fn a_full_file_system_loses_samples_with_a_count_and_no_file() {
         }
     }
     let _unmount = Unmount(bed.files());
-    let mut agent = bed.agent(&["--speed", "50"]);
+    let mut agent = bed.agent_at_work(&["--speed", "50"]);
     let mut errors = agent.stderr.take().unwrap();
     std::thread::sleep(Duration::from_millis(400));
     let hog = bed.files().join("hog");
