@@ -1,4 +1,4 @@
-//! The laboratory: simulated clusters with known faults, and the score of every verdict on them.
+//! The laboratory: real and simulated clusters with known faults, and the score of every verdict on them.
 
 mod bench;
 mod campaign;

@@ -76,6 +76,12 @@ impl Groups {
         Ok(groups)
     }
 
+    /// Whether the kernel keeps the host to its memory.
+    pub fn limits_memory(&self) -> bool {
+        let file = if is_unified() { "memory.max" } else { "memory.limit_in_bytes" };
+        self.memory.as_ref().is_some_and(|group| group.join(file).exists())
+    }
+
     /// The folders.
     pub fn folders(&self) -> Vec<PathBuf> {
         let mut folders: Vec<PathBuf> = self.memory.iter().chain(&self.cpu).cloned().collect();

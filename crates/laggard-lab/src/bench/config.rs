@@ -88,6 +88,11 @@ impl Config {
         found.ok_or_else(|| format!("file_system = \"{}\": there are {}", self.file_system, names()))
     }
 
+    /// What all disks hold when they are full: their contents are in memory.
+    pub fn disks_mib(&self) -> u64 {
+        self.disk.size_mib * self.servers as u64
+    }
+
     /// Says what cannot be.
     pub fn check(&self) -> Result<(), String> {
         let positive = |name: &str, value: f64| match value {

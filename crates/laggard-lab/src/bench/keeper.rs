@@ -25,6 +25,8 @@ pub struct Ready {
     pub servers: Vec<Server>,
     /// How long it took to come up.
     pub seconds: f64,
+    /// Whether servers have memory of their own.
+    pub has_memory_limits: bool,
 }
 
 /// What the keeper can be asked to do with a server.
@@ -71,6 +73,13 @@ pub fn keep(config: &Config, layout: &Layout) -> Result<(), String> {
     outcome
 }
 
+/// Writes something as far as the disks: some file systems say that they cannot only then.
+fn is_written(probe: &Path) -> std::io::Result<()> {
+    let mut file = fs::File::create(probe)?;
+    file.write_all(b"here")?;
+    file.sync_all()
+}
+
 fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
@@ -79,7 +88,9 @@ impl Keeper<'_> {
     fn build(&mut self, begun: Instant) -> Result<UnixListener, String> {
         let (config, layout) = (self.config, self.layout);
         let root = layout.root.display();
-        words(&format!("mount -t tmpfs -o mode=0700 laggard-bench {root}"))?;
+        // The disks' contents are here; the usual limit is half of the memory.
+        let size_mib = config.disks_mib() + 256;
+        words(&format!("mount -t tmpfs -o mode=0700,size={size_mib}m laggard-bench {root}"))?;
         for folder in ["log", "net", "brick", "client", "pid", "disk", "conf", "undo"] {
             fs::create_dir(layout.root.join(folder)).map_err(|error| format!("{root}/{folder}: {error}"))?;
         }
@@ -115,7 +126,12 @@ impl Keeper<'_> {
         listener.set_nonblocking(true).map_err(|error| error.to_string())?;
         self.mount_clients()?;
         let servers = (0..config.servers).map(|index| self.describe(index, &devices[index])).collect();
-        let ready = Ready { config: config.clone(), servers, seconds: begun.elapsed().as_secs_f64() };
+        let ready = Ready {
+            config: config.clone(),
+            servers,
+            seconds: begun.elapsed().as_secs_f64(),
+            has_memory_limits: self.groups.iter().all(Groups::limits_memory),
+        };
         let text = serde_json::to_string_pretty(&ready).map_err(|error| error.to_string())?;
         write(&layout.root.join("ready.new"), &text)?;
         fs::rename(layout.root.join("ready.new"), layout.root.join("ready.json"))
@@ -138,7 +154,6 @@ impl Keeper<'_> {
             pid_file: self.layout.pid_file(&name),
             disk_socket: Some(self.layout.disk(&name, "socket")),
             groups: self.groups[index].folders(),
-            port: self.system.port(),
             stop: ask("stop"),
             start: ask("start"),
             remount: ask("remount"),
@@ -221,7 +236,7 @@ impl Keeper<'_> {
             let mountpoint = self.layout.mountpoint(&name);
             let is_usable = || {
                 let whole = is_mount(&mountpoint) && self.system.is_whole(self.config, &mountpoint);
-                whole && fs::write(&probe, "here").is_ok()
+                whole && is_written(&probe).is_ok()
             };
             while !is_usable() {
                 if Instant::now() > patience {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Where state files and the folders of benches are.
+/// Where the folders of benches are.
 pub const RUN: &str = "/run/laggard-lab";
 
 /// Paths of one bench. Inside its mount namespace, `root` is a file system in memory; outside, it is an empty folder.

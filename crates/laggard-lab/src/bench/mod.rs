@@ -3,7 +3,7 @@
 //! Storage servers, clients and a third party are network namespaces; a server also has an emulated disk, a shaped link, and its
 //! own memory and processor (cgroups). All of it lives in one tree of processes under a *keeper*, the first process of a PID,
 //! mount and network namespace of its own: when it ends, whatever ended it, the kernel ends the rest and takes mounts, loop
-//! devices, interfaces and disk contents away. Only cgroups and the state file stay, which `clean` removes.
+//! devices, interfaces and disk contents away. Only cgroups and an empty folder stay, which `clean` removes.
 
 pub mod cgroup;
 pub mod config;

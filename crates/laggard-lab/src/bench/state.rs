@@ -67,6 +67,7 @@ impl Bench {
     pub fn up(name: &str, config: &Config, life: Life) -> Result<Bench, String> {
         config.check()?;
         check_name(name)?;
+        warn_of_memory(config);
         if Bench::find(name).is_some() {
             return Err(format!("bench {name} is up already; `laggard-lab bench down --name {name}` first"));
         }
@@ -158,6 +159,19 @@ impl Bench {
             std::thread::sleep(Duration::from_millis(20));
         }
         clean(&self.layout.name)
+    }
+}
+
+/// The disks' contents are in memory: when that is short, writes fail, which looks like a fault.
+fn warn_of_memory(config: &Config) {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    let needed_mib = config.disks_mib();
+    if let Some(free_mib) = kib.map(|kib| kib >> 10).filter(|free_mib| *free_mib < needed_mib) {
+        eprintln!(
+            "laggard-lab: full disks take {needed_mib} MiB of memory, and {free_mib} MiB are available: make disk.size_mib or servers smaller"
+        );
     }
 }
 

@@ -18,6 +18,8 @@ const GRACE_S: f64 = 60.0;
 const SCRATCH: &str = "/var/lib/laggard-lab";
 /// The collector's configuration, beside its files.
 const CONFIG: &str = "agent.toml";
+/// A workload has so long to finish what it was at when its time was over, and to say whether it failed.
+const LAST_WORDS: Duration = Duration::from_secs(20);
 /// Before the workload: collectors have to find everything once.
 const SETTLE: Duration = Duration::from_secs(3);
 
@@ -106,8 +108,12 @@ impl Stage {
             false => None,
         };
         let (times, loads) = self.act(plan, experiment, &folder)?;
-        let ended: Vec<(&Host, Option<i32>)> =
-            loads.iter().map(|(host, id)| Ok((*host, host.ended(*id)?))).collect::<Result<_, String>>()?;
+        let ended = last_words(&loads)?;
+        for (host, id) in &collectors {
+            if let Some(status) = host.ended(*id)? {
+                return Err(format!("{}: the collector has ended, with status {status}", host.name));
+            }
+        }
         for (host, id) in loads.into_iter().chain(collectors) {
             host.undo(id)?;
         }
@@ -128,7 +134,7 @@ impl Stage {
             work: self.work(plan, &folder),
             live: live.map_or_else(|| Ok(Vec::new()), |mut live| live.finish())?,
             failures: failures(&ended, &folder),
-            bench: Some(plan.bench.clone()).filter(|_| self.site.shares_folder),
+            bench: Some(plan.bench.clone()).filter(|_| self.site.is_bench),
         };
         // A fault that makes servers err or die may end the workload; no other does.
         if !truth.failures.is_empty() && experiment.fault.is_none_or(|fault| fault.cause.is_some()) {
@@ -155,7 +161,7 @@ impl Stage {
 
     /// A program of ours on the machines.
     fn program(&self, name: &str) -> String {
-        if self.site.shares_folder { sibling(name) } else { name.into() }
+        if self.site.is_bench { sibling(name) } else { name.into() }
     }
 
     /// Starts a collector on every server and client.
@@ -260,6 +266,19 @@ impl Stage {
     }
 }
 
+/// How workloads ended; those that do not end in time have not failed, they are slow.
+fn last_words<'a>(loads: &[Begun<'a>]) -> Result<Vec<(&'a Host, Option<i32>)>, String> {
+    let patience = Instant::now() + LAST_WORDS;
+    loop {
+        let ended: Vec<(&Host, Option<i32>)> =
+            loads.iter().map(|(host, id)| Ok((*host, host.ended(*id)?))).collect::<Result<_, String>>()?;
+        if ended.iter().all(|(_, status)| status.is_some()) || Instant::now() > patience {
+            return Ok(ended);
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
 /// Workloads that failed, and what they said last.
 fn failures(ended: &[(&Host, Option<i32>)], folder: &Path) -> Vec<String> {
     let failed = ended.iter().filter(|(_, status)| status.is_some_and(|status| status != 0));
@@ -300,8 +319,8 @@ impl Live {
         let log = folder.join("live.jsonl");
         let said = |error: std::io::Error| format!("{}: {error}", log.display());
         // It would go on for ever if this process were killed.
-        let line = format!("setpriv --pdeathsig KILL {} diagnose --follow --format json", sibling("laggard"));
-        let argv: Vec<&str> = line.split(' ').collect();
+        let laggard = sibling("laggard");
+        let argv = ["setpriv", "--pdeathsig", "KILL", &laggard, "diagnose", "--follow", "--format", "json"];
         let mut process = command::command(&argv)?;
         process.arg(activity).stdin(Stdio::null());
         process.stdout(fs::File::create(&log).map_err(said)?);
@@ -311,6 +330,11 @@ impl Live {
     }
 
     fn finish(&mut self) -> Result<Vec<Said>, String> {
+        if let Ok(Some(status)) = self.process.try_wait() {
+            let log = fs::read_to_string(self.log.with_extension("log")).unwrap_or_default();
+            let last = log.lines().last().unwrap_or_default();
+            return Err(format!("the diagnosis that was to follow has ended, {status}: {last}"));
+        }
         let _ = self.process.kill();
         let _ = self.process.wait();
         let text = fs::read_to_string(&self.log).unwrap_or_default();
@@ -326,5 +350,22 @@ impl Drop for Live {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_per_second_is_what_a_workload_has_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("load-client1.log");
+        fs::write(&log, "1 100\n2 200\n3 300\n4 310\nan error\n5 320\n").unwrap();
+        let told = progress(&log);
+        assert_eq!(told.len(), 5);
+        assert_eq!((rate(&told, 1.0, 3.0), rate(&told, 3.0, 5.0)), (100.0, 10.0));
+        assert_eq!(rate(&told, 0.0, 2.0), 100.0, "nothing was done before it began");
+        assert_eq!(rate(&progress(Path::new("/nowhere")), 0.0, 2.0), 0.0);
     }
 }

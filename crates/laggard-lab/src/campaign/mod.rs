@@ -84,18 +84,22 @@ pub fn run(plan: &Plan, place: &Place, campaign: &Path) -> Result<Done, String> 
     };
     match place {
         Place::Cluster(site) => {
-            let mut stage = Stage::new(site)?;
+            let stage = Stage::new(site)?;
             stage.prepare(plan)?;
+            let mut stage = Some(stage);
+            let mut run = |experiment: &Experiment, folder: &Path| {
+                let hands = match stage.take() {
+                    Some(hands) => hands,
+                    None => Stage::new(site)?,
+                };
+                let truth = hands.run(plan, experiment, folder)?;
+                // After a failed run the hands are gone: they take back whatever it had begun.
+                stage = Some(hands);
+                Ok(truth)
+            };
             while let Some((number, experiment)) = take() {
                 let folder = folder(campaign, number + 1, &experiment);
-                let mut outcome = stage.run(plan, &experiment, &folder);
-                if outcome.is_err() {
-                    // Hands that are left take back whatever a failed run had begun.
-                    drop(stage);
-                    stage = Stage::new(site)?;
-                    outcome = stage.run(plan, &experiment, &folder);
-                }
-                tell(&experiment, outcome);
+                tell(&experiment, run(&experiment, &folder).or_else(|_: String| run(&experiment, &folder)));
             }
         }
         Place::Benches { parallel, name } => {
@@ -146,7 +150,10 @@ impl Occupied {
         let outcome = stage.run(plan, experiment, folder);
         // A server that was dead or full for a while has to be healed; a new one is healthy at once.
         if outcome.is_err() || experiment.fault.is_some_and(|fault| fault.cause.is_none()) {
-            self.leave()?;
+            // What was recorded is good, whatever becomes of the bench.
+            if let Err(message) = self.leave() {
+                eprintln!("laggard-lab: {message}");
+            }
         }
         outcome
     }

@@ -23,6 +23,9 @@ pub struct Site {
     /// Whether the machines see the folder of the campaign; else the collectors' files are fetched when a run is over.
     #[serde(default)]
     pub shares_folder: bool,
+    /// Whether it is a bench of this machine, with this program on it.
+    #[serde(skip)]
+    pub is_bench: bool,
 }
 
 /// A machine and the command that starts a hand there: `["ssh", "root@oss1", "laggard-lab", "hand"]`.
@@ -61,6 +64,15 @@ impl Site {
         if site.servers.len() < 3 || site.clients.is_empty() {
             return Err(said("at least three [[servers]], which are peers, and one of [[clients]]".into()));
         }
+        // Commands of root are made of these words.
+        for server in site.servers.iter().map(|server| &server.machine) {
+            let paths = [&server.folder, &server.pid_file].map(|path| path.display().to_string());
+            let mut words =
+                [&server.name, &server.address, &server.interface, &server.device].into_iter().chain(&paths);
+            if let Some(word) = words.find(|word| word.contains(char::is_whitespace)) {
+                return Err(said(format!("server {}: `{word}`: no blanks, please", server.name)));
+            }
+        }
         Ok(site)
     }
 
@@ -82,6 +94,7 @@ impl Site {
             third_party: Some(client(layout::THIRD_PARTY.into())),
             ports: vec![port],
             shares_folder: true,
+            is_bench: true,
         })
     }
 }

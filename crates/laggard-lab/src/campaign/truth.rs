@@ -89,10 +89,10 @@ impl Truth {
         fs::rename(&new, &path).map_err(said)
     }
 
-    /// Share of its speed that the workload lost; unknown if it did nothing before.
+    /// Share of its speed that the workload lost; unknown if it did nothing before, or something else.
     pub fn slowed(&self) -> Option<f64> {
         let [before, with] = self.work;
-        (before > 0.0).then(|| 1.0 - with / before)
+        (before > 0.0 && self.workload != Workload::Change).then(|| 1.0 - with / before)
     }
 
     /// Seconds from injection to the first accusation of the faulty server.
@@ -105,7 +105,7 @@ impl Truth {
     /// One line for people.
     pub fn sentence(&self) -> String {
         let slowed = match (&self.fault, self.slowed()) {
-            (_, None) => "no work done before".into(),
+            (_, None) => "nothing to compare its speed with".into(),
             (Some(_), Some(slowed)) => format!("{:.0} % slower", 100.0 * slowed),
             (None, Some(slowed)) => format!("changed by {:.0} %", -100.0 * slowed),
         };
@@ -119,5 +119,62 @@ impl Truth {
             }
             (None, _) => format!("{slowed}, said {}{failures}", accused.join(", ")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn truth() -> Truth {
+        let said = |said_s, component: &str| Said {
+            said_s,
+            component: component.into(),
+            cause: "disk-hog".into(),
+            state: "new".into(),
+        };
+        Truth {
+            schema: SCHEMA.into(),
+            fault: Some("disk-hog".into()),
+            cause: Some("disk-hog".into()),
+            server: Some("oss3".into()),
+            workload: Workload::Ddw,
+            from_s: 1000.0,
+            fault_from_s: 1045.0,
+            fault_to_s: 1125.0,
+            to_s: 1155.0,
+            work: [200.0, 150.0],
+            live: vec![
+                said(1020.0, "oss3"),
+                said(1070.0, "oss1"),
+                said(1092.0, "oss3"),
+                said(1100.0, "oss3"),
+            ],
+            failures: Vec::new(),
+            bench: None,
+        }
+    }
+
+    #[test]
+    fn latency_is_from_injection_to_the_first_right_word() {
+        assert_eq!(truth().latency_s(), Some(47.0), "neither what was said before, nor of another");
+        let silent = Truth { live: Vec::new(), ..truth() };
+        assert_eq!(silent.latency_s(), None);
+    }
+
+    #[test]
+    fn a_workload_that_changes_has_no_speed_to_lose() {
+        assert_eq!(truth().slowed(), Some(0.25));
+        assert_eq!(Truth { workload: Workload::Change, ..truth() }.slowed(), None);
+        assert_eq!(Truth { work: [0.0, 1.0], ..truth() }.slowed(), None);
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let folder = tempfile::tempdir().unwrap();
+        truth().save(folder.path()).unwrap();
+        assert_eq!(Truth::load(folder.path()).unwrap().live, truth().live);
+        fs::write(path(folder.path()), "{\"schema\":\"other\"}").unwrap();
+        assert!(Truth::load(folder.path()).is_err());
     }
 }

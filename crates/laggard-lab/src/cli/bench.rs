@@ -3,6 +3,7 @@
 use super::{Outcome, deliver};
 use crate::bench::keeper::{self, Verb as ServerVerb};
 use crate::bench::{Bench, Config, Layout, state};
+use crate::campaign::experiment::Stage;
 use crate::campaign::site::Site;
 use crate::host::{hand, journal};
 use crate::packages;
@@ -91,7 +92,7 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         }
         Verb::Site(which) => {
             let bench = Bench::find(&which.name).ok_or_else(|| format!("no bench {} is up", which.name))?;
-            let site = Site { shares_folder: false, ..Site::of_bench(&bench)? };
+            let site = Site { shares_folder: false, is_bench: false, ..Site::of_bench(&bench)? };
             deliver(&toml::to_string(&site).map_err(|error| error.to_string())?, None)?;
         }
         Verb::Server { verb, which, server } => keeper::ask(&Layout::new(&which.name), *verb, server)?,
@@ -127,6 +128,12 @@ fn describe(bench: &Bench) -> Result<String, String> {
         ready.seconds,
         bench.keeper
     );
+    if !ready.has_memory_limits {
+        let _ = writeln!(
+            text,
+            "  servers share all memory: this machine has no control group for it; files may be read from there"
+        );
+    }
     for server in &ready.servers {
         let pid = std::fs::read_to_string(bench.outside(&server.pid_file)).unwrap_or_default();
         let runs = bench.outside(Path::new("/proc")).join(pid.trim()).join("stat").exists();
@@ -152,20 +159,42 @@ pub struct CleanArgs {
 
 pub fn clean(args: &CleanArgs) -> Result<Outcome, String> {
     check_root()?;
-    let undone = journal::revert_all(Path::new(hand::JOURNALS))?;
+    let mut failures = Vec::new();
+    let mut undone = journal::revert_all(Path::new(hand::JOURNALS)).unwrap_or_else(|message| {
+        failures.push(message);
+        0
+    });
     let _ = std::fs::remove_dir(hand::JOURNALS);
-    let benches = if args.all { Bench::all() } else { Vec::new() };
-    for bench in &benches {
-        bench.down()?;
+    let benches = Bench::all();
+    for bench in benches.iter().filter(|_| !args.all) {
+        match undo_in(bench) {
+            Ok(count) => undone += count,
+            Err(message) => failures.push(format!("bench {}: {message}", bench.layout.name)),
+        }
     }
+    let taken_down = if args.all { benches.as_slice() } else { &[] };
+    failures.extend(taken_down.iter().filter_map(|bench| bench.down().err()));
     let dead = state::dead();
-    for name in &dead {
-        state::clean(name)?;
-    }
+    failures.extend(dead.iter().filter_map(|name| state::clean(name).err()));
     println!(
         "{undone} faults undone, {} benches taken down, {} dead ones removed",
-        benches.len(),
+        taken_down.len(),
         dead.len()
     );
-    Ok(Outcome::Good)
+    if failures.is_empty() { Ok(Outcome::Good) } else { Err(failures.join("; ")) }
+}
+
+/// Undoes what killed hands have left in a bench that is up: a new hand does that first. Says how many journals there were.
+fn undo_in(bench: &Bench) -> Result<usize, String> {
+    let journals = || {
+        let hosts =
+            std::fs::read_dir(bench.outside(&bench.layout.root.join("undo"))).into_iter().flatten().flatten();
+        let entries = hosts.flat_map(|host| std::fs::read_dir(host.path()).into_iter().flatten().flatten());
+        entries.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "undo")).count()
+    };
+    let before = journals();
+    if before > 0 {
+        drop(Stage::new(&Site::of_bench(bench)?)?);
+    }
+    Ok(before.saturating_sub(journals()))
 }

@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Simulated parallel file systems with known faults, and the score of Laggard's verdicts on them.
+/// Parallel file systems, real and simulated, with known faults, and the score of Laggard's verdicts on them.
 #[derive(Parser)]
 #[command(name = "laggard-lab", version, arg_required_else_help = true)]
 #[command(after_help = "Exit status: 0 within all bounds, 1 a bound is broken, 2 failed.")]

@@ -54,11 +54,14 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
     let plan = Plan::load(path)?;
     let campaign = args.output.clone().unwrap_or_else(|| path.with_extension(""));
     let site = args.site.as_deref().map(Site::load).transpose()?;
+    if site.is_none() {
+        check_root()?;
+        plan.check_memory().map_err(|message| format!("{}: {message}", path.display()))?;
+    }
     check_same(&campaign, path)?;
     let place = match site {
         Some(site) => Place::Cluster(site),
         None => {
-            check_root()?;
             packages::install(&packages::BENCH)?;
             packages::install(plan.bench.system()?.packages())?;
             Place::Benches { parallel: args.parallel as usize, name: bench_name(&campaign) }
@@ -72,10 +75,11 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
     Err(format!("{} runs failed; run it again for them: {}", done.failed.len(), done.failed.join("; ")))
 }
 
-/// Benches are called after their campaign: two campaigns may run side by side.
+/// Benches are called after their campaign: two campaigns may run side by side. A long name keeps its end, where names differ.
 fn bench_name(campaign: &Path) -> String {
     let name = campaign.file_name().unwrap_or_default().to_string_lossy();
-    name.chars().filter(char::is_ascii_alphanumeric).take(20).collect()
+    let letters: Vec<char> = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    letters[letters.len().saturating_sub(20)..].iter().collect()
 }
 
 /// A campaign that goes on must go on with its plan.

@@ -1,4 +1,4 @@
-//! `laggard-lab score`: everything is simulated, judged by every pipeline, and printed beside the papers' tables.
+//! `laggard-lab score`: simulated clusters and real recordings, judged by every pipeline, beside the papers' tables.
 
 use super::{Format, Outcome, bar, deliver};
 use crate::production::Plan;
@@ -10,7 +10,7 @@ use laggard_core::compare::limp::LIMP;
 use laggard_sim::production::CATALOGUE;
 use std::path::PathBuf;
 
-/// Score the verdicts on simulated clusters, beside the papers' tables
+/// Score the verdicts on simulated clusters and on recorded runs, beside the papers' tables
 ///
 /// The published score is that of the held-out seeds. Methods and constants are chosen on `--development` seeds only.
 #[derive(ClapArgs)]

@@ -66,9 +66,9 @@ pub struct Hand {
 pub fn hand(args: &Hand) -> Result<Outcome, String> {
     cgroup::enter(&args.groups, std::process::id())?;
     match &args.journals {
-        Some(folder) => hand::serve(folder)?,
+        Some(folder) if hand::is_on_bench() => hand::serve(folder)?,
         // Not on a bench: the machine is somebody's.
-        None => {
+        _ => {
             hand::check_marker(hand::MARKER.as_ref())?;
             hand::serve(hand::JOURNALS.as_ref())?;
         }
@@ -110,13 +110,13 @@ pub enum Work {
     Drain { address: String },
     /// Send zeros to an address
     Pour { address: String },
-    /// Take a link down and up
+    /// Let a netfilter chain drop everything, and then nothing, again and again
     Flap {
         #[arg(long)]
         down_s: f64,
         #[arg(long)]
         up_s: f64,
-        interface: String,
+        chain: String,
     },
     /// Compute
     Spin {
@@ -156,7 +156,7 @@ pub fn work(verb: &Work) -> Result<Outcome, String> {
         Work::ReadDevice { block_mib, device } => match hog::read_device(device, *block_mib)? {},
         Work::Drain { address } => match hog::drain(address)? {},
         Work::Pour { address } => match hog::pour(address)? {},
-        Work::Flap { down_s, up_s, interface } => match hog::flap(interface, *down_s, *up_s)? {},
+        Work::Flap { down_s, up_s, chain } => match hog::flap(chain, *down_s, *up_s)? {},
         Work::Spin { threads } => match hog::spin(*threads)? {},
         Work::HoldMemory { share, groups } => match hog::hold_memory(*share, groups)? {},
         Work::FillInodes { folder } => hog::fill_inodes(folder)?,

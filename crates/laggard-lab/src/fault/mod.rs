@@ -69,9 +69,6 @@ pub struct Server {
     /// Its control groups.
     #[serde(default)]
     pub groups: Vec<PathBuf>,
-    /// The port of the file service.
-    #[serde(default)]
-    pub port: u16,
     /// The command that stops the file service at once.
     #[serde(default)]
     pub stop: Vec<String>,
@@ -98,7 +95,7 @@ pub struct Fault {
 }
 
 /// All, the papers' performance faults first.
-pub const FAULTS: [&Fault; 18] = [
+pub const FAULTS: &[&Fault] = &[
     &disk_hog::FAULT,
     &disk_busy::FAULT,
     &write_network_hog::FAULT,
@@ -121,8 +118,8 @@ pub const FAULTS: [&Fault; 18] = [
 
 /// The fault of a name.
 pub fn find(name: &str) -> Result<&'static Fault, String> {
-    let known = || FAULTS.map(|fault| fault.name).join(", ");
-    let found = FAULTS.into_iter().find(|fault| fault.name == name);
+    let known = || FAULTS.iter().map(|fault| fault.name).collect::<Vec<_>>().join(", ");
+    let found = FAULTS.iter().copied().find(|fault| fault.name == name);
     found.ok_or_else(|| format!("no fault `{name}`; there are {}", known()))
 }
 

@@ -34,7 +34,7 @@ pub fn shown<S: AsRef<str>>(argv: &[S]) -> String {
 
 /// This program, for the processes that it starts of itself.
 pub fn myself() -> String {
-    // After an upgrade the link reads "… (deleted)"; the link itself still opens what runs.
+    // After an upgrade the link reads "… (deleted)": the new program is where the old one was.
     let path = std::env::current_exe().unwrap_or_else(|_| "laggard-lab".into());
     path.to_string_lossy().trim_end_matches(" (deleted)").to_string()
 }

@@ -5,8 +5,15 @@ use crate::fault::{Role, Server};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The longest that a machine may take for an answer: it may have to check a disk, or to send all files of a run.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// The longest that a hand may take to undo everything.
+const GRACE: Duration = Duration::from_secs(120);
 
 /// A led hand.
 pub struct Host {
@@ -18,7 +25,7 @@ pub struct Host {
 
 struct Pipe {
     requests: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    answers: Receiver<String>,
 }
 
 impl Host {
@@ -28,7 +35,12 @@ impl Host {
         let spawned = starting.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut process = spawned.map_err(|error| format!("{name}: {}: {error}", command::shown(argv)))?;
         let requests = process.stdin.take();
-        let answers = BufReader::new(process.stdout.take().ok_or("no pipe")?);
+        let stdout = BufReader::new(process.stdout.take().ok_or("no pipe")?);
+        let (sender, answers) = channel();
+        // A machine that hangs must not hang the campaign.
+        std::thread::spawn(move || {
+            stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
         Ok(Host { name: name.into(), pipe: Mutex::new(Pipe { requests, answers }), process })
     }
 
@@ -38,12 +50,13 @@ impl Host {
         let line = serde_json::to_string(request).map_err(|error| error.to_string())?;
         let requests = pipe.requests.as_mut().ok_or_else(gone)?;
         writeln!(requests, "{line}").map_err(|_| gone())?;
-        let mut text = String::new();
-        pipe.answers.read_line(&mut text).map_err(|_| gone())?;
+        let text = pipe.answers.recv_timeout(PATIENCE).map_err(|error| match error {
+            RecvTimeoutError::Timeout => format!("{}: no answer for {} s", self.name, PATIENCE.as_secs()),
+            RecvTimeoutError::Disconnected => gone(),
+        })?;
         match serde_json::from_str(&text) {
             Ok(Answer::Refused(message)) => Err(format!("{}: {message}", self.name)),
             Ok(answer) => Ok(answer),
-            Err(_) if text.is_empty() => Err(gone()),
             Err(_) => Err(format!("{}: not an answer: {}", self.name, text.trim())),
         }
     }
@@ -103,6 +116,16 @@ impl Drop for Host {
     fn drop(&mut self) {
         // The end of its stdin is what the hand waits for; it is given the time to undo.
         self.pipe.lock().unwrap_or_else(PoisonError::into_inner).requests = None;
-        let _ = self.process.wait();
+        let patience = Instant::now() + GRACE;
+        while matches!(self.process.try_wait(), Ok(None)) {
+            if Instant::now() > patience {
+                eprintln!(
+                    "laggard-lab: {}: the hand does not end; what it began is undone when its time is over",
+                    self.name
+                );
+                let _ = self.process.kill();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }

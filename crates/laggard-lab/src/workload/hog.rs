@@ -1,5 +1,6 @@
 //! The processes that faults are made of. They run until they are killed.
 
+use crate::host::command;
 use std::convert::Infallible;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -52,12 +53,12 @@ pub fn pour(address: &str) -> Result<Infallible, String> {
     }
 }
 
-/// Takes a link down and up.
-pub fn flap(interface: &str, down_s: f64, up_s: f64) -> Result<Infallible, String> {
+/// Lets a netfilter chain drop everything, and then nothing, again and again.
+pub fn flap(chain: &str, down_s: f64, up_s: f64) -> Result<Infallible, String> {
     loop {
-        crate::host::command::words(&format!("ip link set {interface} down"))?;
+        command::words(&format!("iptables -w -A {chain} -j DROP"))?;
         std::thread::sleep(Duration::from_secs_f64(down_s));
-        crate::host::command::words(&format!("ip link set {interface} up"))?;
+        command::words(&format!("iptables -w -F {chain}"))?;
         std::thread::sleep(Duration::from_secs_f64(up_s));
     }
 }

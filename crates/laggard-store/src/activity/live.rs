@@ -10,7 +10,7 @@ use laggard_activity::kind::{DISK, PEER};
 use laggard_activity::{Activity, Follower, Thing, name};
 use laggard_core::diagnose::Sample;
 use laggard_core::model::{Metric, Roster};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -109,11 +109,16 @@ impl Live {
                 by_host.entry(host.to_string()).or_default().push(name::beside(&path, name::TAIL));
             }
         }
+        let mut growing = BTreeSet::new();
         for stems in by_host.values_mut() {
             stems.sort();
-            for stem in stems.iter().rev().take(GROWING) {
-                self.followers.entry(stem.clone()).or_insert_with_key(|stem| Follower::new(stem));
-            }
+            stems.dedup();
+            growing.extend(stems.iter().rev().take(GROWING).cloned());
+        }
+        // A file of days ago holds no more than its handle.
+        self.followers.retain(|stem, _| growing.contains(stem));
+        for stem in growing {
+            self.followers.entry(stem).or_insert_with_key(|stem| Follower::new(stem));
         }
     }
 

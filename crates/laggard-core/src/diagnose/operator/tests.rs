@@ -203,7 +203,9 @@ fn a_congestion_window_that_stands_still_is_no_loss() {
         .collect();
     let with = |own: &dyn Fn(i64) -> f64| {
         let mut samples = Vec::new();
-        for (second, component) in (0..400).flat_map(|second| (0..9).map(move |component| (second, component))) {
+        for (second, component) in
+            (0..400).flat_map(|second| (0..9).map(move |component| (second, component)))
+        {
             let usual = 100.0 * (0.5 + noise(component, second));
             let value = if component == 7 { own(second) } else { usual };
             samples.push(Sample { time_s: second, component, metric: Metric::CwndFromClients, value });
@@ -223,7 +225,9 @@ fn a_little_more_to_read_indicts_a_server_only_if_its_disk_has_no_more_to_give()
     // 800 sectors more each second, in as many requests as fill the disk's time, or in few.
     let with = |requests_s: f64| {
         let mut samples = Vec::new();
-        for (second, component) in (0..400).flat_map(|second| (0..9).map(move |component| (second, component))) {
+        for (second, component) in
+            (0..400).flat_map(|second| (0..9).map(move |component| (second, component)))
+        {
             let is_odd = component == 7 && second >= 150;
             let vary = 0.9 + 0.2 * noise(component, second);
             let mut tell = |metric, usual: f64, odd: f64| {
