@@ -242,7 +242,9 @@ impl Stage {
         let log = |client: &Host| progress(&folder.join(format!("load-{}.log", client.name)));
         let progress: Vec<Vec<(f64, f64)>> = self.clients.iter().map(log).collect();
         let rate = |from: f64, to: f64| progress.iter().map(|done| rate(done, from, to)).sum::<f64>();
-        [rate(5.0, plan.clean_s), rate(plan.clean_s + 2.0, plan.clean_s + plan.fault_s)]
+        // The first moments of either are of neither.
+        let (begun, felt) = ((plan.clean_s / 2.0).min(5.0), (plan.fault_s / 4.0).min(2.0));
+        [rate(begun, plan.clean_s), rate(plan.clean_s + felt, plan.clean_s + plan.fault_s)]
     }
 
     /// Injects a fault into a server, on all machines that have a part in it; yields what is to be undone, in this order.

@@ -65,6 +65,12 @@ pub fn run(plan: &Plan, place: &Place, campaign: &Path) -> Result<Done, String> 
     if open < total {
         eprintln!("laggard-lab: {} of {total} runs are there already", total - open);
     }
+    if open > 0 {
+        let each_s = plan.clean_s + plan.fault_s + plan.after_s;
+        eprintln!(
+            "laggard-lab: {open} runs of {each_s:.0} s; the first line comes when the first of them is over"
+        );
+    }
     let queue = Mutex::new((left, 0));
     let failed = Mutex::new(Vec::new());
     let begun = Instant::now();
