@@ -124,6 +124,7 @@ impl Drop for Host {
                     self.name
                 );
                 let _ = self.process.kill();
+                return;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
