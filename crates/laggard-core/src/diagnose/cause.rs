@@ -163,9 +163,12 @@ pub fn ranked(kind: Kind, episode: &Episode) -> Cause {
     };
     let always = |_: Metric, _: &Evidence| true;
     let latency = of(Role::StorageLatency, Relation::High, &always);
-    // A little more to read or write explains a slow disk, and nothing else.
+    // A little more to read or write explains a disk that is slow for as long, and nothing else: a server that was slow has a
+    // little more to do afterwards, too.
     let explains = |metric: Metric, evidence: &Evidence| {
-        latency.is_some() || kind != Kind::Server || untrained::is_much(metric, &evidence.peak)
+        kind != Kind::Server
+            || untrained::is_much(metric, &evidence.peak)
+            || latency.is_some_and(|slow| 2 * evidence.windows >= slow.windows)
     };
     let volume = of(Role::StorageVolume, Relation::High, &explains);
     let traffic = of(Role::NetworkVolume, Relation::High, &always);

@@ -105,8 +105,10 @@ struct ComponentState {
     episode: Option<Episode>,
     /// Episodes that wound down, merged.
     ended: Episode,
-    /// Evidence that does not indict by itself, waiting for something that does.
+    /// Evidence that does not indict by itself, of windows in which something else did.
     aside: Episode,
+    /// The same of the window that is being gathered.
+    aside_now: Vec<(Metric, &'static str, i64, Observation)>,
 }
 
 struct Group {
@@ -367,17 +369,19 @@ impl Diagnoser {
                     None => self.states[components[position]].episode.is_some(),
                 };
             }
+            let tick = self.tick_of(judged.to - 1);
+            self.join_tick(group, tick, &judged.members, &indicted);
             for &(position, seen) in &judged.seen {
                 let seen =
                     Observation { from_s: self.seconds(judged.from), to_s: self.seconds(judged.to), ..seen };
                 let onset_s = self.seconds(*find(&judged.onsets, position).unwrap_or(&judged.from));
                 let state = &mut self.states[components[position]];
-                let episode =
-                    if indicted[position] { state.episode.get_or_insert_default() } else { &mut state.aside };
-                episode.observe(metric, method.name, onset_s, seen);
+                if indicted[position] {
+                    state.episode.get_or_insert_default().observe(metric, method.name, onset_s, seen);
+                } else {
+                    state.aside_now.push((metric, method.name, onset_s, seen));
+                }
             }
-            let tick = self.tick_of(judged.to - 1);
-            self.join_tick(group, tick, &judged.members, &indicted);
         }
         self.events.push(Event::Window(JudgedWindow {
             group,
@@ -450,12 +454,16 @@ impl Diagnoser {
             let component = self.roster.groups[group].members[member];
             let known = &mut self.states[component];
             known.decided += u64::from(state != State::Undecided);
+            let aside = std::mem::take(&mut known.aside_now);
             match state {
                 State::Anomalous => {
                     known.accumulator += 1;
                     known.peak = known.peak.max(known.accumulator);
                     if let Some(episode) = &mut known.episode {
                         episode.persistence = episode.persistence.max(known.accumulator);
+                    }
+                    for (metric, method, onset_s, seen) in aside {
+                        known.aside.observe(metric, method, onset_s, seen);
                     }
                 }
                 State::Quiet => known.wind_down(least),

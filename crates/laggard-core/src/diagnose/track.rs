@@ -149,13 +149,16 @@ impl Circumstances {
         Excuse { load: known(&self.load), service: known(&self.service) }
     }
 
-    /// Whether a member's disk is busy nearly all of the time, requests times service time, and its peers' are not.
+    /// Whether a member's disk is busy nearly all of the time, requests times service time, with other work than its peers',
+    /// and theirs are not.
     fn is_busy(&self, index: u64, member: usize) -> bool {
         let (Some(load), Some(service)) = (&self.load, &self.service) else { return false };
         let share = |requests_s: f64, service_ms: f64| requests_s * service_ms / 1000.0;
         let own = share(load.levels[member], service.levels[member]);
         let usual = share(load.middle, service.middle);
-        load.index == index && service.index == index && own >= BUSY && usual <= own / 2.0
+        // Who is only asked more often has requests like its peers'; work of another kind takes another time.
+        let differs = service.ratios[member] >= untrained::LIKE_ITS_PEERS;
+        load.index == index && service.index == index && differs && own >= BUSY && usual <= own / 2.0
     }
 }
 

@@ -72,7 +72,7 @@ const SLOWER: f64 = 1.4;
 const QUEUE_ONLY: f64 = 3.0;
 
 /// ... where its service time is below this many times its peers'.
-const LIKE_ITS_PEERS: f64 = 1.15;
+pub const LIKE_ITS_PEERS: f64 = 1.15;
 
 /// The threshold for one window, from the scores of (a sample of) the group.
 pub fn threshold(method: &Method, scores: &[f64]) -> f64 {

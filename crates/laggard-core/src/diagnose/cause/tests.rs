@@ -56,6 +56,8 @@ fn a_little_more_to_write_explains_a_slow_disk_and_nothing_else() {
     assert_eq!(ranked(Kind::Server, &episode(&[volume, latency])), Cause::DiskHog);
     let loss = (Metric::CwndFromClients, Relation::Low, 2.0, 0.05);
     assert_eq!(ranked(Kind::Server, &episode(&[volume, loss])), Cause::PacketLoss);
+    let mostly_without = episode(&[volume, latency, latency, latency]);
+    assert_eq!(ranked(Kind::Server, &mostly_without), Cause::DiskBusy);
 }
 
 #[test]

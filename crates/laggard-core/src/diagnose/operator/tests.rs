@@ -217,33 +217,55 @@ fn a_congestion_window_that_stands_still_is_no_loss() {
     assert_eq!(accused(&with(&|_| 1.0)), ["oss7"], "it is held down");
 }
 
-#[test]
-fn a_little_more_to_read_indicts_a_server_only_if_its_disk_has_no_more_to_give() {
+/// Nine servers over some seconds; in each metric, `own` says what the seventh has at a second in place of the usual.
+fn servers(seconds: i64, metrics: &[(Metric, f64, &dyn Fn(i64) -> f64)]) -> Diagnosis {
     let observed: Vec<Observed> = (0..9)
         .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
         .collect();
-    // 800 sectors more each second, in as many requests as fill the disk's time, or in few.
-    let with = |requests_s: f64| {
-        let mut samples = Vec::new();
-        for (second, component) in
-            (0..400).flat_map(|second| (0..9).map(move |component| (second, component)))
-        {
-            let is_odd = component == 7 && second >= 150;
-            let vary = 0.9 + 0.2 * noise(component, second);
-            let mut tell = |metric, usual: f64, odd: f64| {
-                let value = if is_odd { odd } else { usual } * vary;
-                samples.push(Sample { time_s: second, component, metric, value });
-            };
-            tell(Metric::RdSec, 200.0, 1000.0);
-            tell(Metric::Tps, 5.0, requests_s);
-            tell(Metric::Svctm, 10.0, 10.0);
+    let mut samples = Vec::new();
+    for (second, component) in
+        (0..seconds).flat_map(|second| (0..9).map(move |component| (second, component)))
+    {
+        let vary = 0.9 + 0.2 * noise(component, second);
+        for &(metric, usual, own) in metrics {
+            let value = if component == 7 { own(second) } else { usual } * vary;
+            samples.push(Sample { time_s: second, component, metric, value });
         }
-        run(config(&KL), Roster::new(&observed, None), samples).0
+    }
+    run(config(&KL), Roster::new(&observed, None), samples).0
+}
+
+#[test]
+fn a_little_more_to_read_indicts_a_server_only_if_other_work_leaves_its_disk_no_time() {
+    // 800 sectors more each second, in some number of requests that take some time each.
+    let with = |requests_s: f64, service_ms: f64| {
+        let from = |usual: f64, odd: f64| move |second: i64| if second >= 150 { odd } else { usual };
+        servers(
+            400,
+            &[
+                (Metric::RdSec, 200.0, &from(200.0, 1000.0)),
+                (Metric::Tps, 5.0, &from(5.0, requests_s)),
+                (Metric::Svctm, 10.0, &from(10.0, service_ms)),
+            ],
+        )
     };
-    assert_eq!(accused(&with(25.0)), Vec::<&str>::new());
-    let busy = with(95.0);
+    assert_eq!(accused(&with(25.0, 10.0)), Vec::<&str>::new());
+    assert_eq!(accused(&with(95.0, 10.0)), Vec::<&str>::new(), "it is only asked more often");
+    let busy = with(12.0, 80.0);
     assert_eq!(accused(&busy), ["oss7"]);
     assert_eq!(busy.incidents[0].cause.name(), "disk-hog");
+}
+
+#[test]
+fn what_a_slow_disk_has_to_catch_up_with_is_no_hog() {
+    let slow = |second: i64| if (100..300).contains(&second) { 50.0 } else { 5.0 };
+    let diagnose = |more: &dyn Fn(i64) -> f64| {
+        let found = servers(700, &[(Metric::WrSec, 400.0, more), (Metric::Await, 5.0, &slow)]);
+        assert_eq!(accused(&found), ["oss7"]);
+        found.incidents[0].cause.name()
+    };
+    assert_eq!(diagnose(&|second| if second >= 290 { 1600.0 } else { 400.0 }), "disk-busy");
+    assert_eq!(diagnose(&|second| if second >= 100 { 1600.0 } else { 400.0 }), "disk-hog");
 }
 
 fn slow_fourth(disk: usize, slot: i64) -> Option<f64> {
