@@ -166,9 +166,10 @@ pub fn ranked(kind: Kind, episode: &Episode) -> Cause {
     // A little more to read or write explains a disk that is slow for as long, and nothing else: a server that was slow has a
     // little more to do afterwards, too.
     let explains = |metric: Metric, evidence: &Evidence| {
-        kind != Kind::Server
-            || untrained::is_much(metric, &evidence.peak)
-            || latency.is_some_and(|slow| 2 * evidence.windows >= slow.windows)
+        let seen = &evidence.peak;
+        let lasts = |slow: &Evidence| 2 * evidence.windows >= slow.windows;
+        // That a disk is busy says something only if it is not slow.
+        kind != Kind::Server || untrained::is_much(metric, seen) || latency.map_or(seen.is_busy, lasts)
     };
     let volume = of(Role::StorageVolume, Relation::High, &explains);
     let traffic = of(Role::NetworkVolume, Relation::High, &always);

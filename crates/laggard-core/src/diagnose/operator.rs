@@ -409,7 +409,7 @@ impl Diagnoser {
                 let least = match kind {
                     // What it reads and writes beside its peers indicts it if it is much, or all that its disk can do; less explains at
                     // most why it is slow.
-                    Kind::Server if !untrained::is_much(metric, seen) => f64::INFINITY,
+                    Kind::Server if !untrained::is_much(metric, seen) && !seen.is_busy => f64::INFINITY,
                     Kind::Server => 0.0,
                     // Files are not spread evenly over LUNs; less than its peers means that its load went elsewhere.
                     Kind::Attachment if seen.relation == Relation::High => MORE,

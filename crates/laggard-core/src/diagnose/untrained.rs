@@ -193,9 +193,9 @@ impl Levels {
 /// more often than another's; what slows a server is more than that.
 const MUCH: f64 = 5.0;
 
-/// Whether what a server reads or writes beside its peers is much, or all that its disk can do.
+/// Whether what a server reads or writes beside its peers is much, for any disk.
 pub fn is_much(metric: Metric, seen: &Observation) -> bool {
-    seen.is_busy || seen.level - seen.peer_level >= MUCH * metric.properties().negligible
+    seen.level - seen.peer_level >= MUCH * metric.properties().negligible
 }
 
 /// Coefficient of variation of a component's samples in the window.

@@ -268,6 +268,26 @@ fn what_a_slow_disk_has_to_catch_up_with_is_no_hog() {
     assert_eq!(diagnose(&|second| if second >= 100 { 1600.0 } else { 400.0 }), "disk-hog");
 }
 
+#[test]
+fn a_server_that_was_asked_more_often_and_then_has_a_slow_disk_has_no_hog() {
+    let fault = 200..500;
+    let own = |before: f64, during: f64| {
+        let fault = fault.clone();
+        move |second: i64| if fault.contains(&second) { during } else { before }
+    };
+    let found = servers(
+        500,
+        &[
+            (Metric::WrSec, 600.0, &own(1200.0, 600.0)),
+            (Metric::Tps, 50.0, &own(90.0, 27.0)),
+            (Metric::Svctm, 5.0, &own(5.0, 37.0)),
+            (Metric::Await, 5.0, &own(5.0, 150.0)),
+        ],
+    );
+    assert_eq!(accused(&found), ["oss7"]);
+    assert_eq!(found.incidents[0].cause.name(), "disk-busy");
+}
+
 fn slow_fourth(disk: usize, slot: i64) -> Option<f64> {
     (!(slot % 97 < 3 && disk == 1)).then_some(if disk == 4 && slot >= 200 { 14.0 } else { 5.0 })
 }
