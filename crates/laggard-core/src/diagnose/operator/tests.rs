@@ -217,8 +217,11 @@ fn a_congestion_window_that_stands_still_is_no_loss() {
     assert_eq!(accused(&with(&|_| 1.0)), ["oss7"], "it is held down");
 }
 
-/// Nine servers over some seconds; in each metric, `own` says what the seventh has at a second in place of the usual.
-fn servers(seconds: i64, metrics: &[(Metric, f64, &dyn Fn(i64) -> f64)]) -> Diagnosis {
+/// What a server has in a metric at a second.
+type Own<'a> = &'a dyn Fn(i64) -> f64;
+
+/// Nine servers over some seconds; each metric with what is usual, and what the last but one has instead.
+fn servers(seconds: i64, metrics: &[(Metric, f64, Own)]) -> Diagnosis {
     let observed: Vec<Observed> = (0..9)
         .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
         .collect();
