@@ -5,7 +5,9 @@
 //! - [`model`]: metrics, host ranges, topology, peer groups.
 //! - [`compare`]: one file per method; each turns a window of smoothed samples into one score per component.
 //! - [`diagnose`]: thresholds, filter, persistence, root cause and localisation, as one incremental operator.
+//! - [`fsu`]: how busy the disks really are, from the sizes of their transactions.
 
 pub mod compare;
 pub mod diagnose;
+pub mod fsu;
 pub mod model;
