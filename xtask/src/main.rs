@@ -1,6 +1,7 @@
 //! `cargo xtask check` and `cargo xtask test`: everything that a change must pass, in the order that fails fastest.
 
 mod bench;
+mod bpf;
 mod check;
 mod dist;
 mod packages;
@@ -16,8 +17,9 @@ fn main() -> ExitCode {
         "check" => check::all(),
         "test" => test(),
         "dist" => dist::run_dist(),
+        "bpf" => bpf::build(),
         "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
-        _ => Err("the tasks are `check` (format, clippy, docs, file length, dependencies) `test` (those, and all tests), `dist` (the static agent) and `bench`".into()),
+        _ => Err("the tasks are `check` (format, clippy, docs, file length, dependencies) `test` (those, and all tests), `dist` (the static agent), `bpf` (its eBPF program) and `bench`".into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -105,9 +105,52 @@ kind! { PEER "peer" "Established TCP sockets with one remote host: `client:ADDRE
     "retransmits" Gauge "sum of the segments that they ever sent again";
 } }
 
-kind! { LUSTRE "lustre" "A statistic of a Lustre target: `TARGET:OPERATION`, or `TARGET:disk_io_read:BYTES` and `TARGET:disk_io_write:BYTES` for a size of transfers to the disk" {
+kind! { LUSTRE "lustre" "A statistic of a Lustre target: `TARGET:OPERATION`, or `TARGET:io_latency_read:BYTES` and `TARGET:io_latency_write:BYTES` for transactions with the disk of one size" {
     "calls" Counter "how often";
     "total" Counter "sum, in the statistic's unit (bytes, microseconds), where it has one";
+} }
+
+kind! { TRANSFER "transfer" "Transactions between a server and its disk, by size: of a Lustre target, or of a block device" {
+    "bytes_read" Counter "bytes read: for clients of a target, from a block device";
+    "bytes_written" Counter "bytes written";
+    "space_total_kb" Gauge "size of the target, in KiB";
+    "space_free_kb" Gauge "what is free of it, in KiB";
+    "r512" Counter "transactions read of up to 512 bytes";
+    "r1k" Counter "transactions read of more than 512 bytes, up to 1 KiB";
+    "r2k" Counter "transactions read of more than 1 KiB, up to 2 KiB";
+    "r4k" Counter "transactions read of more than 2 KiB, up to 4 KiB";
+    "r8k" Counter "transactions read of more than 4 KiB, up to 8 KiB";
+    "r16k" Counter "transactions read of more than 8 KiB, up to 16 KiB";
+    "r32k" Counter "transactions read of more than 16 KiB, up to 32 KiB";
+    "r64k" Counter "transactions read of more than 32 KiB, up to 64 KiB";
+    "r128k" Counter "transactions read of more than 64 KiB, up to 128 KiB";
+    "r256k" Counter "transactions read of more than 128 KiB, up to 256 KiB";
+    "r512k" Counter "transactions read of more than 256 KiB, up to 512 KiB";
+    "r1m" Counter "transactions read of more than 512 KiB, up to 1 MiB";
+    "r2m" Counter "transactions read of more than 1 MiB, up to 2 MiB";
+    "r4m" Counter "transactions read of more than 2 MiB, up to 4 MiB";
+    "r8m" Counter "transactions read of more than 4 MiB, up to 8 MiB";
+    "r16m" Counter "transactions read of more than 8 MiB, up to 16 MiB";
+    "r32m" Counter "transactions read of more than 16 MiB, up to 32 MiB";
+    "r64m" Counter "transactions read of more than 32 MiB";
+    "w512" Counter "transactions written of up to 512 bytes";
+    "w1k" Counter "transactions written of more than 512 bytes, up to 1 KiB";
+    "w2k" Counter "transactions written of more than 1 KiB, up to 2 KiB";
+    "w4k" Counter "transactions written of more than 2 KiB, up to 4 KiB";
+    "w8k" Counter "transactions written of more than 4 KiB, up to 8 KiB";
+    "w16k" Counter "transactions written of more than 8 KiB, up to 16 KiB";
+    "w32k" Counter "transactions written of more than 16 KiB, up to 32 KiB";
+    "w64k" Counter "transactions written of more than 32 KiB, up to 64 KiB";
+    "w128k" Counter "transactions written of more than 64 KiB, up to 128 KiB";
+    "w256k" Counter "transactions written of more than 128 KiB, up to 256 KiB";
+    "w512k" Counter "transactions written of more than 256 KiB, up to 512 KiB";
+    "w1m" Counter "transactions written of more than 512 KiB, up to 1 MiB";
+    "w2m" Counter "transactions written of more than 1 MiB, up to 2 MiB";
+    "w4m" Counter "transactions written of more than 2 MiB, up to 4 MiB";
+    "w8m" Counter "transactions written of more than 4 MiB, up to 8 MiB";
+    "w16m" Counter "transactions written of more than 8 MiB, up to 16 MiB";
+    "w32m" Counter "transactions written of more than 16 MiB, up to 32 MiB";
+    "w64m" Counter "transactions written of more than 32 MiB";
 } }
 
 kind! { HOST "host" "CPU, memory and pressure of the whole host" {
@@ -140,7 +183,7 @@ kind! { GAP "gap" "A source that gave nothing: `SOURCE: REASON`" {
 } }
 
 /// All kinds, in the order of a file's rows.
-pub static KINDS: [&Kind; 8] = [&DISK, &NET, &TCP, &PEER, &LUSTRE, &HOST, &ADDRESS, &GAP];
+pub static KINDS: [&Kind; 9] = [&DISK, &NET, &TCP, &PEER, &LUSTRE, &TRANSFER, &HOST, &ADDRESS, &GAP];
 
 #[cfg(test)]
 mod tests {

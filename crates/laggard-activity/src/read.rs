@@ -1,8 +1,9 @@
 //! Reads an activity file: what is sealed, then what is in the tail, as raw counters.
 
+use crate::growth::{self, Growth, Rows};
 use crate::kind::{Kind, Nature};
 use crate::parquet::Reader;
-use crate::parquet::read::{Column, Damage};
+use crate::parquet::read::{Column, Damage, Piece};
 use crate::seal::{self, key};
 use crate::tail::{Frame, Origin, TailReader};
 use crate::{ABSENT, name};
@@ -156,6 +157,22 @@ impl Activity {
     }
 }
 
+impl Activity {
+    /// Reads counters of all things of a kind in one segment, as growth.
+    pub fn growth(
+        &self,
+        segment: usize,
+        kind: &'static Kind,
+        fields: &[usize],
+        to: &mut dyn Growth,
+    ) -> Result<(), Damage> {
+        match &self.sealed {
+            Some(sealed) if segment < self.groups() => growth_of_group(sealed, segment, kind, fields, to),
+            _ => growth::from_values(fields, |each| self.scan(segment, kind, fields, each), to),
+        }
+    }
+}
+
 /// A later layout must not be taken for this one.
 fn of_this_version(file: Reader) -> Result<Reader, Damage> {
     match file.footer().keys.get(key::VERSION).map(String::as_str) {
@@ -284,6 +301,88 @@ fn scan_group(
         });
     }
     Ok(())
+}
+
+fn growth_of_group(
+    sealed: &Reader,
+    group: usize,
+    kind: &'static Kind,
+    fields: &[usize],
+    to: &mut dyn Growth,
+) -> Result<(), Damage> {
+    let column = |name: &str| sealed.column_index(name).ok_or(Damage::Content("a column is missing"));
+    let (kinds, kind_runs) = sealed.text_runs(group, column("kind")?)?;
+    let is_wanted = |index: u32| kinds.get(index as usize).is_some_and(|name| name == kind.name);
+    // Rows are sorted by kind.
+    let from: usize =
+        kind_runs.iter().take_while(|(index, _)| !is_wanted(*index)).map(|(_, count)| count).sum();
+    let count: usize = kind_runs.iter().filter(|(index, _)| is_wanted(*index)).map(|(_, count)| count).sum();
+    if count == 0 {
+        return Ok(());
+    }
+    let wrong = Damage::Content("a column of another type");
+    let (names, name_runs) = sealed.text_runs(group, column("name")?)?;
+    let (Column::Integers(times_ms), Column::Integers(late_ms)) =
+        (sealed.column(group, column("time")?)?, sealed.column(group, column("late_ms")?)?)
+    else {
+        return Err(wrong);
+    };
+    let all = kind_runs.iter().map(|(_, count)| count).sum::<usize>();
+    if [times_ms.len(), late_ms.len()] != [all; 2] {
+        return Err(wrong);
+    }
+    let mut things = Vec::new();
+    let mut at = 0;
+    for (name, rows) in name_runs {
+        let range = at.max(from)..(at + rows).min(from + count);
+        at += rows;
+        if !range.is_empty() {
+            things.push((names[name as usize].as_str(), range.start - from..range.end - from));
+        }
+    }
+    let times_s: Vec<i64> = times_ms[from..from + count].iter().map(|time| time.div_euclid(1000)).collect();
+    to.begin(&Rows { things, times_s: &times_s, late_ms: &late_ms[from..from + count] });
+    // Many counters never move, and their columns are all the same: one is read for all of them.
+    let mut still: Option<((u64, u64, u32), Vec<Piece<'static>>)> = None;
+    for field in fields {
+        let Some(column) = sealed.column_index(kind.fields[*field].name) else {
+            to.piece(*field, 0, Piece::Absent(count));
+            continue;
+        };
+        let mut row = 0;
+        let mut each = |piece: Piece<'_>| {
+            let before = from.saturating_sub(row).min(piece.rows());
+            let (_, wanted) = piece.split(before);
+            let (wanted, _) = wanted.split(wanted.rows().min((from + count).saturating_sub(row + before)));
+            if wanted.rows() > 0 {
+                to.piece(*field, row + before - from, wanted);
+            }
+            row += piece.rows();
+        };
+        let fingerprint = sealed.fingerprint(group, column);
+        if let Some((_, pieces)) = still.as_ref().filter(|(known, _)| Some(*known) == fingerprint) {
+            pieces.iter().for_each(|piece| each(*piece));
+            continue;
+        }
+        let mut pieces = Some(Vec::new());
+        sealed.pieces(group, column, &mut |piece| {
+            pieces = match piece {
+                Piece::Values(_) => None,
+                Piece::Absent(rows) => pieces.take().map(|pieces| with(pieces, Piece::Absent(rows))),
+                Piece::Same(value, rows) => {
+                    pieces.take().map(|pieces| with(pieces, Piece::Same(value, rows)))
+                }
+            };
+            each(piece);
+        })?;
+        still = fingerprint.zip(pieces).or(still);
+    }
+    Ok(())
+}
+
+fn with<T>(mut list: Vec<T>, item: T) -> Vec<T> {
+    list.push(item);
+    list
 }
 
 fn scan_tail(

@@ -319,7 +319,7 @@ fn repeated(counts: impl Iterator<Item = usize>) -> Vec<u32> {
 }
 
 /// Each value less the one before it; what follows an absent one stays as it is.
-fn difference(values: &mut [i64]) {
+pub(crate) fn difference(values: &mut [i64]) {
     let mut last = ABSENT;
     for value in values {
         let now = *value;

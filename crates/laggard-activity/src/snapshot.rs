@@ -6,6 +6,11 @@ use std::sync::Arc;
 /// A field that this kernel or this thing does not have: never zero.
 pub const ABSENT: i64 = i64::MIN;
 
+/// A number as the kernel prints it; anything above what a sample can hold is as large as it gets.
+pub fn number(text: &str) -> Option<i64> {
+    text.parse::<u64>().ok().map(|value| i64::try_from(value).unwrap_or(i64::MAX))
+}
+
 /// All things of one kind at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::source;
+use laggard_activity::Table;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
@@ -25,12 +26,12 @@ pub fn check(config: &Config) -> Result<(), String> {
     for mut source in source::sources(config) {
         // The first read also looks up names, which is done again each minute.
         let started = cpu();
-        let mut outcome = source.read().map(|table| table.names.len());
+        let mut outcome = source.read().map(|tables| count(&tables));
         let first = cpu() - started;
         let seen = source.describe();
         let started = (Instant::now(), cpu());
         for _ in 0..TRIES {
-            outcome = source.read().map(|table| table.names.len());
+            outcome = source.read().map(|tables| count(&tables));
         }
         let (wall, each) = (started.0.elapsed() / TRIES, (cpu() - started.1) / TRIES);
         let cpu = each + first.saturating_sub(each) * config.interval_s / LOOKS_EACH_S;
@@ -59,6 +60,10 @@ pub fn check(config: &Config) -> Result<(), String> {
     );
     writable(config, &mut out);
     crate::say(&out)
+}
+
+fn count(tables: &[Table]) -> usize {
+    tables.iter().map(|table| table.names.len()).sum()
 }
 
 fn shown(seen: &[String]) -> String {

@@ -18,6 +18,7 @@ pub struct Config {
     pub root: PathBuf,
     pub retention: Retention,
     pub disk: DiskConfig,
+    pub block: BlockConfig,
     pub net: NetConfig,
     pub tcp: Switch,
     pub peer: PeerConfig,
@@ -41,6 +42,14 @@ pub struct Retention {
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs, reason = "agent.toml documents each key")]
 pub struct Switch {
+    pub enabled: bool,
+}
+
+/// Requests by size; off unless it is asked for: it puts a program into the kernel.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq)]
+#[serde(default, deny_unknown_fields)]
+#[allow(missing_docs, reason = "agent.toml documents each key")]
+pub struct BlockConfig {
     pub enabled: bool,
 }
 
@@ -110,6 +119,7 @@ impl Default for Config {
             root: "/".into(),
             retention: Retention::default(),
             disk: DiskConfig::default(),
+            block: BlockConfig::default(),
             net: NetConfig::default(),
             tcp: Switch::default(),
             peer: PeerConfig::default(),
@@ -276,7 +286,7 @@ impl Config {
         let sources = crate::source::sources(self);
         let yields = |kind: &&'static laggard_activity::kind::Kind| {
             std::ptr::eq(*kind, &raw const laggard_activity::kind::GAP)
-                || sources.iter().any(|source| std::ptr::eq(source.kind(), *kind))
+                || sources.iter().flat_map(|source| source.kinds()).any(|known| std::ptr::eq(known, *kind))
         };
         laggard_activity::kind::KINDS.iter().copied().filter(yields).collect()
     }

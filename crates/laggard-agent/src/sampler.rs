@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 struct Answer {
     source: usize,
     round: u64,
-    outcome: Result<Table, String>,
+    outcome: Result<Vec<Table>, String>,
 }
 
 struct Asked {
@@ -52,7 +52,7 @@ impl Sampler {
             self.sources[late.source].is_busy = false;
         }
         let deadline = Instant::now() + patience;
-        let mut tables: Vec<Option<Result<Table, String>>> = self.sources.iter().map(|_| None).collect();
+        let mut tables: Vec<Option<Result<Vec<Table>, String>>> = self.sources.iter().map(|_| None).collect();
         let mut waiting = 0;
         for source in self.sources.iter_mut().filter(|source| !source.is_busy) {
             source.is_busy = source.ask.try_send(self.round).is_ok();
@@ -72,11 +72,10 @@ impl Sampler {
             }
         }
         let mut gaps = Table::new(&GAP);
-        let mut found = Vec::new();
+        let mut found: Vec<Table> = Vec::new();
         for (source, outcome) in self.sources.iter().zip(tables) {
             match outcome {
-                Some(Ok(table)) if !table.names.is_empty() => found.push(table),
-                Some(Ok(_)) => {}
+                Some(Ok(tables)) => tables.into_iter().for_each(|table| join(&mut found, table)),
                 Some(Err(reason)) => gaps.push(format!("{}: {reason}", source.name), &[1]),
                 None => gaps.push(format!("{}: no answer in time", source.name), &[1]),
             }
@@ -89,6 +88,18 @@ impl Sampler {
         };
         found.sort_by_key(|table| order(table.kind));
         Snapshot { time_s, late_ms, tables: found }
+    }
+}
+
+/// Two sources may yield one kind.
+fn join(found: &mut Vec<Table>, mut table: Table) {
+    match found.iter_mut().find(|known| std::ptr::eq(known.kind, table.kind)) {
+        Some(known) => {
+            known.names.append(&mut table.names);
+            known.values.append(&mut table.values);
+        }
+        None if table.names.is_empty() => {}
+        None => found.push(table),
     }
 }
 
@@ -119,11 +130,11 @@ mod tests {
             self.0
         }
 
-        fn kind(&self) -> &'static Kind {
-            self.1
+        fn kinds(&self) -> Vec<&'static Kind> {
+            vec![self.1]
         }
 
-        fn read(&mut self) -> Result<Table, String> {
+        fn read(&mut self) -> Result<Vec<Table>, String> {
             match self.2.try_recv() {
                 Ok(Told::Break) => return Err("broken".into()),
                 Ok(Told::Hang(until)) => drop(until.recv()),
@@ -131,7 +142,7 @@ mod tests {
             }
             let mut table = Table::new(self.1);
             table.push("x", &[1]);
-            Ok(table)
+            Ok(vec![table])
         }
     }
 

@@ -1,7 +1,7 @@
 //! What every recording of raw counters can do, whoever made it: our agent, sysstat, Prometheus.
 
 use laggard_activity::kind::Kind;
-use laggard_activity::{Activity, Damage, Follower, Origin, Stretch, Thing};
+use laggard_activity::{Activity, Damage, Follower, Growth, Origin, Stretch, Thing, growth};
 
 /// A recording of raw counters of one host. A segment is an hour or so: what is read at once.
 pub trait Counters: Send + Sync {
@@ -19,6 +19,16 @@ pub trait Counters: Send + Sync {
         fields: &[usize],
         each: &mut dyn FnMut(&Stretch),
     ) -> Result<(), Damage>;
+    /// Reads counters of all things of a kind in one segment, as growth.
+    fn growth(
+        &self,
+        segment: usize,
+        kind: &'static Kind,
+        fields: &[usize],
+        to: &mut dyn Growth,
+    ) -> Result<(), Damage> {
+        growth::from_values(fields, |each| self.scan(segment, kind, fields, each), to)
+    }
     /// Lists what a segment holds.
     fn inventory(&self, segment: usize) -> Result<Vec<Thing>, Damage> {
         let mut things = Vec::new();
@@ -56,6 +66,16 @@ impl Counters for Activity {
         each: &mut dyn FnMut(&Stretch),
     ) -> Result<(), Damage> {
         self.scan(segment, kind, fields, each)
+    }
+
+    fn growth(
+        &self,
+        segment: usize,
+        kind: &'static Kind,
+        fields: &[usize],
+        to: &mut dyn Growth,
+    ) -> Result<(), Damage> {
+        self.growth(segment, kind, fields, to)
     }
 
     fn inventory(&self, segment: usize) -> Result<Vec<Thing>, Damage> {

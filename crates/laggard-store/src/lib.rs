@@ -7,9 +7,11 @@
 
 pub mod activity;
 pub mod align;
+pub mod calibration;
 pub mod convert;
 pub mod counters;
 pub mod csv;
+pub mod lctl;
 pub mod problem;
 pub mod prometheus;
 pub mod rates;
@@ -17,9 +19,11 @@ pub mod read;
 pub mod recording;
 pub mod sadf;
 pub mod sar;
+pub mod statistics;
 pub mod store;
 pub mod sysstat;
 pub mod time;
+pub mod transfer;
 
 pub use problem::{Problem, Problems};
 pub use read::{ReadError, read, read_with};

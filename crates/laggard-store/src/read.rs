@@ -5,7 +5,7 @@ use crate::counters::Counters;
 use crate::csv::{self, Mapping};
 use crate::problem::Problems;
 use crate::recording::Recording;
-use crate::{sadf, sar, store, sysstat, time};
+use crate::{lctl, sadf, sar, store, sysstat, time};
 use laggard_activity::Damage;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -118,6 +118,7 @@ enum Format {
     Sysstat,
     SadfJson,
     SysstatText,
+    Lctl,
     Packed(Packing),
     Csv,
 }
@@ -146,6 +147,7 @@ impl Format {
             }
             _ if trimmed.starts_with('{') => Format::SadfJson,
             _ if trimmed.starts_with("Linux ") => Format::SysstatText,
+            start if lctl::is_lctl(&String::from_utf8_lossy(start)) => Format::Lctl,
             _ => Format::Csv,
         })
     }
@@ -211,6 +213,13 @@ impl Reading<'_> {
             Format::SadfJson => sadf::read(BufReader::new(file), path, recording, problems).map_err(wrong)?,
             Format::SysstatText => {
                 sar::read(BufReader::new(file), path, recording, problems).map_err(wrong)?;
+            }
+            Format::Lctl => {
+                let mut text = Vec::new();
+                file.read_to_end(&mut text).map_err(io)?;
+                let read = lctl::Lctl::read(&String::from_utf8_lossy(&text), path).map_err(wrong)?;
+                let held: Arc<dyn Counters> = Arc::new(read);
+                recording.samples += self.hosts.add_held(path, &held, problems);
             }
             Format::Csv => {
                 let mut input = BufReader::with_capacity(1 << 18, file);

@@ -40,7 +40,7 @@ pub fn run(servers: u64, disks: u64) -> Outcome {
     Ok(())
 }
 
-fn report(what: &str, took: Duration, usage: Usage) {
+pub fn report(what: &str, took: Duration, usage: Usage) {
     println!("{what:<38}{:>8.1} s, peak {:.0} MiB", took.as_secs_f64(), usage.peak_kib as f64 / 1024.0);
 }
 
@@ -66,7 +66,7 @@ fn generate(raw: &Path, servers: u64, disks: u64) -> Outcome {
 }
 
 /// Runs to the end; time and memory.
-fn measured(command: &mut Command) -> Result<(Duration, Usage), String> {
+pub fn measured(command: &mut Command) -> Result<(Duration, Usage), String> {
     let started = Instant::now();
     let mut process =
         command.stdout(Stdio::null()).spawn().map_err(|error| format!("{command:?}: {error}"))?;

@@ -2,6 +2,7 @@
 
 mod collect;
 mod day;
+mod fsu;
 mod read;
 
 use crate::Outcome;
@@ -18,9 +19,8 @@ pub fn run(arguments: &[String]) -> Outcome {
         Some("collect") => collect::run(number(1, 3700)),
         Some("read") => read::run(number(1, 86_400)),
         Some("day") => day::run(number(1, 128), number(2, 72)),
-        _ => {
-            Err("the benchmarks are `collect [SECONDS]`, `read [SECONDS]` and `day [SERVERS] [DISKS]`".into())
-        }
+        Some("fsu") => fsu::run(number(1, 30)),
+        _ => Err("the benchmarks are `collect [SECONDS]`, `read [SECONDS]`, `day [SERVERS] [DISKS]` and `fsu [DAYS]`".into()),
     }
 }
 

@@ -82,21 +82,17 @@ pub fn counters(server: u64, disk: u64, last: &mut [i64; 6], second: u64) {
     last.iter_mut().zip(work).for_each(|(sum, work)| *sum += work);
 }
 
-/// One server's snapshots, a few at a time.
-pub fn each_snapshot(
-    server: u64,
-    disks: u64,
-    seconds: u64,
-    mut each: impl FnMut(Snapshot) -> Result<(), laggard_activity::Damage>,
-) -> Result<(), laggard_activity::Damage> {
+/// One server's snapshots.
+pub fn snapshots(server: u64, disks: u64, seconds: u64) -> impl Iterator<Item = Snapshot> {
     let mut last = vec![[0i64; 6]; disks as usize];
     let names: Vec<std::sync::Arc<str>> = (0..disks).map(|disk| format!("lun{disk:02}").into()).collect();
-    for second in 0..seconds {
+    (0..seconds).map(move |second| {
         let mut table = Table::new(&DISK);
         for (disk, last) in last.iter_mut().enumerate() {
             counters(server, disk as u64, last, second);
             let [reads, sectors_read, read_ms, writes, sectors_written, write_ms] = *last;
-            let row = [
+            let mut row = [0; 17];
+            row[..8].copy_from_slice(&[
                 reads,
                 0,
                 sectors_read,
@@ -105,21 +101,12 @@ pub fn each_snapshot(
                 0,
                 sectors_written,
                 write_ms,
-                0,
-                read_ms + write_ms,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-            ];
+            ]);
+            row[9] = read_ms + write_ms;
             table.push(names[disk].clone(), &row);
         }
-        each(Snapshot { time_s: START_S + second as i64, late_ms: 0, tables: vec![table] })?;
-    }
-    Ok(())
+        Snapshot { time_s: START_S + second as i64, late_ms: 0, tables: vec![table] }
+    })
 }
 
 /// An activity file as the agent leaves it: an hour in a row group.
@@ -130,25 +117,33 @@ pub fn write_server(
     disks: u64,
     seconds: u64,
 ) -> Result<(), laggard_activity::Damage> {
+    let origin = Origin { host: host.into(), interval_s: 1, kinds: vec![&DISK] };
+    write_file(path, &origin, 3600, snapshots(server, disks, seconds))
+}
+
+/// An activity file with so many samples in a row group.
+pub fn write_file(
+    path: &Path,
+    origin: &Origin,
+    per_group: usize,
+    snapshots: impl Iterator<Item = Snapshot>,
+) -> Result<(), laggard_activity::Damage> {
     let _ = fs::remove_file(path);
     let tail_path = path.with_extension("tail");
-    let origin = Origin { host: host.into(), interval_s: 1, kinds: vec![&DISK] };
     let mut tail = TailWriter::create(&tail_path, origin.clone(), 0)?;
     let mut pending = Vec::new();
-    let mut count = 0;
-    each_snapshot(server, disks, seconds, |snapshot| {
+    for (index, snapshot) in snapshots.enumerate() {
         pending.push(snapshot);
-        count += 1;
-        if pending.len() == 60 {
+        let is_full = (index + 1) % per_group == 0;
+        if is_full || pending.len() == 60 {
             tail.append(&pending)?;
             pending.clear();
         }
-        if count % 3600 == 0 {
+        if is_full {
             seal::seal(path, &TailReader::open(&tail_path)?)?;
             tail = TailWriter::create(&tail_path, origin.clone(), tail.sequence)?;
         }
-        Ok(())
-    })?;
+    }
     tail.append(&pending)?;
     seal::seal(path, &TailReader::open(&tail_path)?)?;
     fs::remove_file(&tail_path)?;

@@ -78,12 +78,16 @@ pub fn runs(bytes: &[u8], width: u32, count: usize) -> Option<Vec<(u32, usize)>>
     Some(runs)
 }
 
-enum Run<'a> {
+/// A stretch of values as it is encoded.
+pub enum Run<'a> {
+    /// One value, so many times.
     Of(u32, usize),
+    /// So many values, packed.
     Packed(&'a [u8], usize),
 }
 
-fn each_run(bytes: &[u8], width: u32, count: usize, each: &mut dyn FnMut(Run)) -> Option<()> {
+/// Goes through `count` values run by run.
+pub fn each_run(bytes: &[u8], width: u32, count: usize, each: &mut dyn FnMut(Run)) -> Option<()> {
     if width > 32 {
         return None;
     }
@@ -115,7 +119,8 @@ fn each_run(bytes: &[u8], width: u32, count: usize, each: &mut dyn FnMut(Run)) -
     Some(())
 }
 
-fn unpack(packed: &[u8], width: u32, count: usize, into: &mut Vec<u32>) {
+/// Appends packed values.
+pub fn unpack(packed: &[u8], width: u32, count: usize, into: &mut Vec<u32>) {
     match width {
         0 => into.resize(into.len() + count, 0),
         8 => into.extend(packed.iter().take(count).map(|byte| u32::from(*byte))),

@@ -3,6 +3,7 @@
 use super::footer::{Chunk, ColumnType, Footer};
 use super::thrift::Reader as Thrift;
 use super::{hybrid, number};
+use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -34,7 +35,42 @@ pub type TextRuns = (Vec<String>, Vec<(u32, usize)>);
 /// An open file.
 pub struct Reader {
     file: File,
+    /// Bytes in it when it was opened.
+    size: u64,
     footer: Footer,
+}
+
+/// A stretch of a column of integers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// So many rows without a value.
+    Absent(usize),
+    /// One value, so many times.
+    Same(i64, usize),
+    /// Values, one for each row.
+    Values(&'a [i64]),
+}
+
+impl<'a> Piece<'a> {
+    /// How many rows it covers.
+    pub fn rows(self) -> usize {
+        match self {
+            Piece::Absent(rows) | Piece::Same(_, rows) => rows,
+            Piece::Values(values) => values.len(),
+        }
+    }
+
+    /// The first rows, and the others.
+    pub fn split(self, rows: usize) -> (Piece<'a>, Piece<'a>) {
+        match self {
+            Piece::Absent(all) => (Piece::Absent(rows), Piece::Absent(all - rows)),
+            Piece::Same(value, all) => (Piece::Same(value, rows), Piece::Same(value, all - rows)),
+            Piece::Values(values) => {
+                let (first, others) = values.split_at(rows);
+                (Piece::Values(first), Piece::Values(others))
+            }
+        }
+    }
 }
 
 /// Nothing that we write unpacks to more.
@@ -54,7 +90,7 @@ impl Reader {
         let mut bytes = vec![0; length as usize];
         file.read_exact_at(&mut bytes, start)?;
         let footer = Footer::parse(&bytes).map_err(Damage::Content)?;
-        Ok(Reader { file, footer })
+        Ok(Reader { file, size, footer })
     }
 
     /// What the metadata says.
@@ -91,18 +127,37 @@ impl Reader {
         found.ok_or(Damage::Content("a column that cannot be decoded"))
     }
 
+    /// Reads a column of integers piece by piece: what is repeated or absent costs nothing.
+    pub fn pieces(&self, group: usize, column: usize, each: &mut dyn FnMut(Piece<'_>)) -> Result<(), Damage> {
+        let (bytes, chunk, kind) = self.chunk(group, column)?;
+        let read = match kind {
+            ColumnType::Flag | ColumnType::Text => None,
+            _ => decode_pieces(&bytes, &chunk, kind, each),
+        };
+        read.ok_or(Damage::Content("a column that cannot be decoded"))
+    }
+
+    /// What tells the bytes of a column from others, without reading them: two with the same are the same.
+    pub fn fingerprint(&self, group: usize, column: usize) -> Option<(u64, u64, u32)> {
+        let chunk = self.footer.groups.get(group)?.chunks.get(column)?;
+        Some((chunk.length, chunk.unpacked, chunk.crc))
+    }
+
     /// The bytes of a column, checked.
     fn chunk(&self, group: usize, column: usize) -> Result<(Vec<u8>, Chunk, ColumnType), Damage> {
         let wrong = || Damage::Content("no such column");
         let chunk =
             self.footer.groups.get(group).and_then(|group| group.chunks.get(column)).ok_or_else(wrong)?;
         let (_, kind) = self.footer.columns.get(column).ok_or_else(wrong)?;
-        let size = self.file.metadata()?.len();
-        if chunk.offset.checked_add(chunk.length).is_none_or(|end| end > size) {
-            return Err(Damage::Content("cut off"));
+        let cut_off = || Damage::Content("cut off");
+        if chunk.offset.checked_add(chunk.length).is_none_or(|end| end > self.size) {
+            return Err(cut_off());
         }
         let mut bytes = vec![0; chunk.length as usize];
-        self.file.read_exact_at(&mut bytes, chunk.offset)?;
+        self.file.read_exact_at(&mut bytes, chunk.offset).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => cut_off(),
+            _ => Damage::Io(error),
+        })?;
         if crc32fast::hash(&bytes) != chunk.crc {
             return Err(Damage::Content("damaged (checksum)"));
         }
@@ -138,25 +193,46 @@ fn page(bytes: &mut &[u8]) -> Option<Page> {
         kind,
         encoding: detail.int(2)? as i32,
         values: usize::try_from(detail.int(1)?).ok()?,
-        bytes: zstd::bulk::decompress(body, unpacked).ok()?,
+        bytes: unpack(body, unpacked)?,
     })
 }
 
-fn decode(mut bytes: &[u8], chunk: &Chunk, kind: ColumnType) -> Option<Column> {
-    let rows = usize::try_from(chunk.rows).ok()?;
-    let mut next = page(&mut bytes)?;
-    let dictionary = if next.kind == number::DICTIONARY_PAGE {
-        let dictionary = std::mem::replace(&mut next, page(&mut bytes)?);
+thread_local! {
+    /// Made anew for each page it would cost more than many a page: zstd asks the processor what it can, and a virtual machine traps that.
+    static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+fn unpack(packed: &[u8], size: usize) -> Option<Vec<u8>> {
+    ZSTD.with_borrow_mut(|known| {
+        if known.is_none() {
+            *known = zstd::bulk::Decompressor::new().ok();
+        }
+        known.as_mut()?.decompress(packed, size).ok()
+    })
+}
+
+/// The pages of a column: its values, and the dictionary if they are indices into one.
+struct Pages {
+    values: Page,
+    dictionary: Option<Page>,
+}
+
+fn pages(bytes: &mut &[u8], rows: usize) -> Option<Pages> {
+    let mut values = page(bytes)?;
+    let dictionary = if values.kind == number::DICTIONARY_PAGE {
+        let dictionary = std::mem::replace(&mut values, page(bytes)?);
         Some(dictionary)
     } else {
         None
     };
-    if next.values != rows {
-        return None;
-    }
-    let uses_dictionary = next.encoding == number::RLE_DICTIONARY;
-    let dictionary = dictionary.filter(|_| uses_dictionary);
-    let mut body = next.bytes.as_slice();
+    let dictionary = dictionary.filter(|_| values.encoding == number::RLE_DICTIONARY);
+    (values.values == rows).then_some(Pages { values, dictionary })
+}
+
+fn decode(mut bytes: &[u8], chunk: &Chunk, kind: ColumnType) -> Option<Column> {
+    let rows = usize::try_from(chunk.rows).ok()?;
+    let Pages { values, dictionary } = pages(&mut bytes, rows)?;
+    let mut body = values.bytes.as_slice();
     let present = if kind == ColumnType::MaybeInteger { Some(take_levels(&mut body, rows)?) } else { None };
     let stored = present.as_ref().map_or(rows, |levels| levels.iter().map(|level| *level as usize).sum());
     match kind {
@@ -187,6 +263,86 @@ fn decode(mut bytes: &[u8], chunk: &Chunk, kind: ColumnType) -> Option<Column> {
     }
 }
 
+fn decode_pieces(
+    mut bytes: &[u8],
+    chunk: &Chunk,
+    kind: ColumnType,
+    each: &mut dyn FnMut(Piece<'_>),
+) -> Option<()> {
+    let rows = usize::try_from(chunk.rows).ok()?;
+    let Pages { values, dictionary } = pages(&mut bytes, rows)?;
+    let mut body = values.bytes.as_slice();
+    let present = match kind {
+        ColumnType::MaybeInteger => take_level_runs(&mut body, rows)?,
+        _ => vec![(1, rows)],
+    };
+    let stored = present.iter().filter(|(level, _)| *level == 1).map(|(_, count)| count).sum();
+    let mut weaver = Weaver { present: present.into_iter(), left: 0, each };
+    match dictionary {
+        Some(dictionary) => {
+            let different = integers(&dictionary.bytes, dictionary.values)?;
+            let (width, packed) = body.split_first()?;
+            let (mut indices, mut looked_up) = (Vec::new(), Vec::new());
+            let mut is_known = true;
+            hybrid::each_run(packed, u32::from(*width), stored, &mut |run| match run {
+                hybrid::Run::Of(index, count) => match different.get(index as usize) {
+                    Some(value) => weaver.put(Piece::Same(*value, count)),
+                    None => is_known = false,
+                },
+                hybrid::Run::Packed(packed, count) => {
+                    indices.clear();
+                    looked_up.clear();
+                    hybrid::unpack(packed, u32::from(*width), count, &mut indices);
+                    if indices.iter().all(|index| (*index as usize) < different.len()) {
+                        looked_up.extend(indices.iter().map(|index| different[*index as usize]));
+                    }
+                    is_known &= looked_up.len() == count;
+                    weaver.put(Piece::Values(&looked_up));
+                }
+            })?;
+            is_known.then_some(())?;
+        }
+        None => weaver.put(Piece::Values(&integers(body, stored)?)),
+    }
+    weaver.finish();
+    Some(())
+}
+
+/// Puts the rows without a value between those that have one.
+struct Weaver<'e> {
+    present: std::vec::IntoIter<(u32, usize)>,
+    /// Rows with a value before the next without.
+    left: usize,
+    each: &'e mut dyn FnMut(Piece<'_>),
+}
+
+impl Weaver<'_> {
+    fn put(&mut self, mut piece: Piece<'_>) {
+        while piece.rows() > 0 && self.seek() {
+            let (now, later) = piece.split(piece.rows().min(self.left));
+            self.left -= now.rows();
+            (self.each)(now);
+            piece = later;
+        }
+    }
+
+    /// Passes rows without a value; says whether there is one with.
+    fn seek(&mut self) -> bool {
+        while self.left == 0 {
+            match self.present.next() {
+                Some((1, rows)) => self.left = rows,
+                Some((_, rows)) => (self.each)(Piece::Absent(rows)),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    fn finish(&mut self) {
+        self.seek();
+    }
+}
+
 /// Nulls get their places.
 fn spread(values: Vec<i64>, present: Option<Vec<u32>>) -> Vec<i64> {
     let Some(levels) = present.filter(|levels| levels.len() != values.len()) else { return values };
@@ -196,12 +352,20 @@ fn spread(values: Vec<i64>, present: Option<Vec<u32>>) -> Vec<i64> {
 }
 
 fn take_levels(body: &mut &[u8], rows: usize) -> Option<Vec<u32>> {
+    let mut present = Vec::with_capacity(rows);
+    hybrid::decode(level_bytes(body)?, 1, rows, &mut present)?;
+    Some(present)
+}
+
+fn take_level_runs(body: &mut &[u8], rows: usize) -> Option<Vec<(u32, usize)>> {
+    hybrid::runs(level_bytes(body)?, 1, rows)
+}
+
+fn level_bytes<'b>(body: &mut &'b [u8]) -> Option<&'b [u8]> {
     let (length, rest) = body.split_first_chunk::<4>()?;
     let (levels, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     *body = rest;
-    let mut present = Vec::with_capacity(rows);
-    hybrid::decode(levels, 1, rows, &mut present)?;
-    Some(present)
+    Some(levels)
 }
 
 fn take_indices(body: &[u8], count: usize) -> Option<Vec<u32>> {

@@ -34,11 +34,11 @@ impl Source for Addresses {
         "address"
     }
 
-    fn kind(&self) -> &'static Kind {
-        &ADDRESS
+    fn kinds(&self) -> Vec<&'static Kind> {
+        vec![&ADDRESS]
     }
 
-    fn read(&mut self) -> Result<Table, String> {
+    fn read(&mut self) -> Result<Vec<Table>, String> {
         if self.looked.is_none_or(|looked| looked.elapsed() > LOOK_AGAIN) {
             // A host may lack either.
             let mut found = local_v4(self.fib_trie.read().unwrap_or(""));
@@ -49,7 +49,7 @@ impl Source for Addresses {
             }
             self.looked = Some(Instant::now());
         }
-        Ok(self.known.clone())
+        Ok(vec![self.known.clone()])
     }
 }
 
@@ -89,9 +89,9 @@ mod tests {
         std::fs::write(root.path().join("proc/net/fib_trie"), trie).unwrap();
         let v6 = "fd000000000000000000000000000001 02 40 00 80 eth0\nfe800000000000000000000000000001 02 40 20 80 eth0\n";
         std::fs::write(root.path().join("proc/net/if_inet6"), v6).unwrap();
-        let table = Addresses::new(root.path()).read().unwrap();
+        let table = Addresses::new(root.path()).read().unwrap().remove(0);
         let names: Vec<&str> = table.names.iter().map(AsRef::as_ref).collect();
         assert_eq!(names, ["10.0.0.1", "fd00::1"]);
-        assert_eq!(Addresses::new(Path::new("/nowhere")).read().unwrap().names.len(), 0);
+        assert_eq!(Addresses::new(Path::new("/nowhere")).read().unwrap().remove(0).names.len(), 0);
     }
 }

@@ -45,16 +45,25 @@ impl Disks {
     }
 }
 
+impl Disks {
+    /// The name of each device that is recorded, by its number: major, then 20 bits of minor.
+    pub fn by_number(&mut self) -> Result<HashMap<u32, Arc<str>>, String> {
+        self.read()?;
+        let number = |(_, major, minor): &(String, i64, i64)| (*major as u32) << 20 | *minor as u32;
+        Ok(self.known.iter().filter_map(|(key, name)| Some((number(key), name.clone()?))).collect())
+    }
+}
+
 impl Source for Disks {
     fn name(&self) -> &'static str {
         "disk"
     }
 
-    fn kind(&self) -> &'static Kind {
-        &DISK
+    fn kinds(&self) -> Vec<&'static Kind> {
+        vec![&DISK]
     }
 
-    fn read(&mut self) -> Result<Table, String> {
+    fn read(&mut self) -> Result<Vec<Table>, String> {
         if self.looked.is_none_or(|looked| looked.elapsed() > LOOK_AGAIN) {
             self.known.clear();
             self.by_id = by_id(&self.root);
@@ -90,7 +99,7 @@ impl Source for Disks {
                 table.push(stable, &values);
             }
         }
-        Ok(table)
+        Ok(vec![table])
     }
 
     fn describe(&mut self) -> Vec<String> {
@@ -254,7 +263,7 @@ mod tests {
     }
 
     fn names(root: &Path, config: &DiskConfig) -> Vec<String> {
-        let table = Disks::new(root, config).read().unwrap();
+        let table = Disks::new(root, config).read().unwrap().remove(0);
         table.names.iter().map(ToString::to_string).collect()
     }
 
@@ -267,7 +276,7 @@ mod tests {
             &format!("{old}{discards}{flushes}garbage\n8 48 sdd 1 2 x\n"),
             &["sda", "sdb", "sdc", "sdd"],
         );
-        let table = Disks::new(root.path(), &DiskConfig::default()).read().unwrap();
+        let table = Disks::new(root.path(), &DiskConfig::default()).read().unwrap().remove(0);
         assert_eq!(table.names.len(), 3);
         let a = ABSENT;
         assert_eq!(table.row(0), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, a, a, a, a, a, a, -1, a, 8, 0]);
@@ -326,7 +335,7 @@ mod tests {
             eprintln!("skipped: ../shared/data is not here");
             return;
         }
-        let table = Disks::new(&root, &DiskConfig::default()).read().unwrap();
+        let table = Disks::new(&root, &DiskConfig::default()).read().unwrap().remove(0);
         assert!(table.names.iter().any(|name| &**name == "sda"), "{:?}", table.names);
         assert_eq!(table.values.len(), table.names.len() * 20);
     }

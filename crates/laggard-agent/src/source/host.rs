@@ -38,11 +38,11 @@ impl Source for Host {
         "host"
     }
 
-    fn kind(&self) -> &'static Kind {
-        &HOST
+    fn kinds(&self) -> Vec<&'static Kind> {
+        vec![&HOST]
     }
 
-    fn read(&mut self) -> Result<Table, String> {
+    fn read(&mut self) -> Result<Vec<Table>, String> {
         let mut row = [ABSENT; 18];
         let stat = self.stat.read()?;
         let ticks =
@@ -66,7 +66,7 @@ impl Source for Host {
         }
         let mut table = Table::new(&HOST);
         table.push("host", &row);
-        Ok(table)
+        Ok(vec![table])
     }
 }
 
@@ -89,12 +89,12 @@ mod tests {
             "meminfo",
             "MemTotal:  100 kB\nMemFree: 1 kB\nMemAvailable: 60 kB\nCached: 30 kB\nSwapCached: 9 kB\nDirty: 2 kB\nWriteback: 1 kB\nWritebackTmp: 7 kB\n",
         );
-        let before = Host::new(root.path()).read().unwrap();
+        let before = Host::new(root.path()).read().unwrap().remove(0);
         let a = ABSENT;
         assert_eq!(before.row(0), [1, 2, 3, 4, 5, 6, 7, 8, 100, 60, 30, 2, 1, a, a, a, a, a]);
         write(root.path(), "pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=11\n");
         write(root.path(), "pressure/io", "some avg10=0 total=22\nfull avg10=0 total=33\n");
-        assert_eq!(Host::new(root.path()).read().unwrap().row(0)[13..], [11, 22, 33, a, a]);
+        assert_eq!(Host::new(root.path()).read().unwrap().remove(0).row(0)[13..], [11, 22, 33, a, a]);
         write(root.path(), "stat", "intr 5\n");
         assert!(Host::new(root.path()).read().is_err());
     }

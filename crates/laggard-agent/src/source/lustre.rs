@@ -1,44 +1,57 @@
-//! Lustre servers: `stats` and `brw_stats` of object and metadata targets, Lustre 1.8 to 2.15.
+//! Lustre servers: `stats`, `brw_stats`, `io_latency_stats` and space of object targets, operations of metadata targets, 1.8 to 2.15.
 //!
-//! Where they are has moved with the versions: /proc/fs/lustre, then /sys/kernel/debug/lustre (root only); under obdfilter,
-//! osd-ldiskfs, osd-zfs, mds, mdt. All of these places are looked at; a target's statistic counts once.
+//! Where they are has moved with the versions: /proc/fs/lustre, then /sys/fs/lustre and, for root only, /sys/kernel/debug/lustre; under
+//! obdfilter, osd-ldiskfs, osd-zfs, mds, mdt. All of these places are looked at; a target's statistic counts once.
 //!
-//! Cost: two or three small files a target; the folders are listed again each minute.
+//! Cost: two or three small files a target; the folders are listed, and space is read, again each minute.
 
 use super::{ProcFile, Source, number};
-use laggard_activity::kind::{Kind, LUSTRE};
+use laggard_activity::kind::{Kind, LUSTRE, TRANSFER};
+use laggard_activity::lustre::{self, Statistic};
+use laggard_activity::transfer::{BYTES, COUNTS, SIZES, SPACE};
 use laggard_activity::{ABSENT, Table};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const BASES: [&str; 2] = ["proc/fs/lustre", "sys/kernel/debug/lustre"];
+const BASES: [&str; 3] = ["proc/fs/lustre", "sys/fs/lustre", "sys/kernel/debug/lustre"];
 /// Devices with statistics, and their files; the newer place of `brw_stats` first.
 const PLACES: [(&str, &[&str]); 5] = [
-    ("osd-ldiskfs", &["brw_stats"]),
-    ("osd-zfs", &["brw_stats"]),
-    ("obdfilter", &["stats", "brw_stats"]),
+    ("osd-ldiskfs", &["brw_stats", "io_latency_stats"]),
+    ("osd-zfs", &["brw_stats", "io_latency_stats"]),
+    ("obdfilter", &["stats", "brw_stats", "kbytestotal", "kbytesfree"]),
     ("mdt", &["md_stats"]),
     ("mds", &["stats"]),
 ];
+const FIELDS: usize = COUNTS + 2 * SIZES;
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// A file of a target.
+struct TargetFile {
+    target: String,
+    name: &'static str,
+    file: ProcFile,
+}
 
 /// The targets of a Lustre server.
 pub struct Lustre {
     root: PathBuf,
-    files: Vec<(String, bool, ProcFile)>,
+    files: Vec<TargetFile>,
+    /// Size of a target and what is free of it, in KiB.
+    space: BTreeMap<String, [i64; 2]>,
     looked: Option<Instant>,
 }
 
 impl Lustre {
     /// The targets below a root.
     pub fn new(root: &Path) -> Lustre {
-        Lustre { root: root.into(), files: Vec::new(), looked: None }
+        Lustre { root: root.into(), files: Vec::new(), space: BTreeMap::new(), looked: None }
     }
 
     fn look(&mut self) {
         self.files.clear();
+        self.space.clear();
         let mut seen = HashSet::new();
         for base in BASES {
             for (device, files) in PLACES {
@@ -48,11 +61,10 @@ impl Lustre {
                     targets.filter_map(|target| target.file_name().into_string().ok()).collect();
                 targets.sort();
                 for target in targets.into_iter().filter(|target| target.contains('-')) {
-                    for file in files {
-                        let path = format!("{folder}/{target}/{file}");
-                        if self.root.join(&path).is_file() && seen.insert((target.clone(), *file)) {
-                            let proc = ProcFile::new(&self.root, &path);
-                            self.files.push((target.clone(), *file == "brw_stats", proc));
+                    for name in files.iter().copied() {
+                        let path = format!("{folder}/{target}/{name}");
+                        if self.root.join(&path).is_file() && seen.insert((target.clone(), name)) {
+                            self.add(&target, name, ProcFile::new(&self.root, &path));
                         }
                     }
                 }
@@ -60,12 +72,22 @@ impl Lustre {
         }
         self.looked = Some(Instant::now());
     }
+
+    fn add(&mut self, target: &str, name: &'static str, mut file: ProcFile) {
+        let place = match name {
+            "kbytestotal" => 0,
+            "kbytesfree" => 1,
+            _ => return self.files.push(TargetFile { target: target.into(), name, file }),
+        };
+        let kib = file.read().ok().and_then(|text| number(text.trim()));
+        self.space.entry(target.into()).or_insert([ABSENT; 2])[place] = kib.unwrap_or(ABSENT);
+    }
 }
 
 impl Source for Lustre {
     fn describe(&mut self) -> Vec<String> {
         self.look();
-        let targets: BTreeSet<&String> = self.files.iter().map(|(target, _, _)| target).collect();
+        let targets: BTreeSet<&String> = self.files.iter().map(|file| &file.target).collect();
         let is_here = ["proc/fs/lustre", "sys/fs/lustre"].iter().any(|path| self.root.join(path).exists());
         if targets.is_empty() && is_here {
             let said = "Lustre is here, but no statistics can be read: no server, or they are in debugfs, for root only";
@@ -78,79 +100,85 @@ impl Source for Lustre {
         "lustre"
     }
 
-    fn kind(&self) -> &'static Kind {
-        &LUSTRE
+    fn kinds(&self) -> Vec<&'static Kind> {
+        vec![&LUSTRE, &TRANSFER]
     }
 
-    fn read(&mut self) -> Result<Table, String> {
+    fn read(&mut self) -> Result<Vec<Table>, String> {
         if self.looked.is_none_or(|looked| looked.elapsed() > LOOK_AGAIN) {
             self.look();
         }
-        let mut table = Table::new(&LUSTRE);
+        let mut statistics = Table::new(&LUSTRE);
+        let mut transfers: BTreeMap<&str, [i64; FIELDS]> = BTreeMap::new();
         let mut failure = None;
-        for (target, is_histogram, file) in &mut self.files {
-            match file.read() {
-                Ok(text) if *is_histogram => histogram(target, text, &mut table),
-                Ok(text) => statistics(target, text, &mut table),
+        for TargetFile { target, name, file } in &mut self.files {
+            let text = match file.read() {
+                Ok(text) => text,
                 Err(error) => {
                     // A target that has moved to its failover partner is no failure of the others.
                     self.looked = None;
                     failure = Some(error);
+                    continue;
+                }
+            };
+            match *name {
+                "brw_stats" => {
+                    if let Some(counts) = lustre::disk_io_sizes(text) {
+                        let row = transfers.entry(target).or_insert([ABSENT; FIELDS]);
+                        row[COUNTS..].copy_from_slice(&counts.concat());
+                    }
+                }
+                "io_latency_stats" => latencies(target, text, &mut statistics),
+                _ => {
+                    let moved = operations(target, text, &mut statistics);
+                    if moved != [ABSENT; 2] {
+                        let row = transfers.entry(target).or_insert([ABSENT; FIELDS]);
+                        row[BYTES..BYTES + 2].copy_from_slice(&moved);
+                    }
                 }
             }
         }
+        let mut table = Table::new(&TRANSFER);
+        for (target, mut row) in transfers {
+            if let Some(space) = self.space.get(target) {
+                row[SPACE..SPACE + 2].copy_from_slice(space);
+            }
+            table.push(target, &row);
+        }
         match failure {
-            Some(error) if table.names.is_empty() => Err(error),
-            _ => Ok(table),
+            Some(error) if statistics.names.is_empty() && table.names.is_empty() => Err(error),
+            _ => Ok(vec![statistics, table]),
         }
     }
 }
 
-/// `read_bytes  1023683 samples [bytes] 0 1048576 471987441490`: name, calls, unit, and where it has one: least, greatest, sum.
-fn statistics(target: &str, text: &str, table: &mut Table) {
-    for line in text.lines() {
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        let [name, calls, "samples", _unit, rest @ ..] = words.as_slice() else { continue };
-        let Some(calls) = number(calls) else { continue };
-        let total = rest.get(2).and_then(|sum| number(sum)).unwrap_or(ABSENT);
+/// Adds the operations of a target; returns the bytes that it has read and written.
+fn operations(target: &str, text: &str, table: &mut Table) -> [i64; 2] {
+    let mut moved = [ABSENT; 2];
+    for Statistic { name, calls, total } in lustre::statistics(text) {
+        let total = total.unwrap_or(ABSENT);
         table.push(format!("{target}:{name}"), &[calls, total]);
-    }
-}
-
-/// The section `disk I/O size` of brw_stats: `1M:  1786747  64 100   | 8168407  98 100`.
-fn histogram(target: &str, text: &str, table: &mut Table) {
-    let lines = text.lines().skip_while(|line| !line.starts_with("disk I/O size")).skip(1);
-    let mut sums: BTreeMap<(bool, i64), i64> = BTreeMap::new();
-    for line in lines.take_while(|line| !line.trim().is_empty()) {
-        let Some((size, counts)) = line.split_once(':') else { continue };
-        let Some((reads, writes)) = counts.split_once('|') else { continue };
-        let count = |side: &str| side.split_ascii_whitespace().next().and_then(number);
-        if let (Some(size), Some(reads), Some(writes)) = (bytes(size.trim()), count(reads), count(writes)) {
-            sums.insert((false, size), reads);
-            sums.insert((true, size), writes);
+        match name {
+            "read_bytes" => moved[0] = total,
+            "write_bytes" => moved[1] = total,
+            _ => {}
         }
     }
-    for ((is_write, size), count) in sums {
-        let direction = if is_write { "write" } else { "read" };
-        table.push(format!("{target}:disk_io_{direction}:{size}"), &[count]);
-    }
+    moved
 }
 
-/// `4K`, `1M`, `512`: a size in bytes.
-fn bytes(text: &str) -> Option<i64> {
-    let (digits, factor) = match text.as_bytes().last()? {
-        b'K' => (&text[..text.len() - 1], 1 << 10),
-        b'M' => (&text[..text.len() - 1], 1 << 20),
-        b'G' => (&text[..text.len() - 1], 1 << 30),
-        _ => (text, 1),
-    };
-    number(digits)?.checked_mul(factor)
+fn latencies(target: &str, text: &str, table: &mut Table) {
+    for latency in lustre::latencies(text) {
+        let direction = if latency.is_write { "write" } else { "read" };
+        let name = format!("{target}:io_latency_{direction}:{}", latency.size);
+        table.push(name, &[latency.calls, latency.total_us]);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use laggard_activity::transfer::size_of;
 
     const STATS: &str = "snapshot_time             1705616007.024163818 secs.nsecs
 start_time                1684865295.727058577 secs.nsecs
@@ -160,19 +188,12 @@ destroy                   20 samples [reqs]
     const BRW: &str = "snapshot_time:         1284151749.963667 (secs.usecs)
 
                            read      |     write
-pages per bulk r/w     rpcs  % cum % |  rpcs  % cum %
-1:                  683431  24  24   | 63521   0   0
-
-                           read      |     write
 disk I/O size          ios   % cum % |  ios   % cum %
 4K:                     7  24  24   |   9   0   0
 1M:\t\t         2  64 100   | 5  98 100
 16M:                    0   0 100   | 1   0 100
-
-                           read      |     write
-block maps msec        maps  % cum % |  maps        % cum %
-1:                  1 1 1 | 1 1 1
 ";
+    const LATENCY: &str = "io_latency_by_size:\nrd_4K: { 256us: 100, }\n";
 
     fn put(root: &Path, path: &str, text: &str) {
         let path = root.join(path);
@@ -180,37 +201,47 @@ block maps msec        maps  % cum % |  maps        % cum %
         fs::write(path, text).unwrap();
     }
 
-    fn rows(root: &Path) -> Vec<(String, Vec<i64>)> {
-        let table = Lustre::new(root).read().unwrap();
-        (0..table.names.len()).map(|row| (table.names[row].to_string(), table.row(row).to_vec())).collect()
+    fn rows(tables: &[Table]) -> BTreeMap<String, Vec<i64>> {
+        let all = tables.iter().flat_map(|table| {
+            (0..table.names.len()).map(|row| (table.names[row].to_string(), table.row(row).to_vec()))
+        });
+        all.collect()
     }
 
     #[test]
     fn targets_of_all_versions() {
-        let expected = |target: &str| {
-            let name = |rest: &str| format!("{target}:{rest}");
-            let mut rows =
-                vec![(name("read_bytes"), vec![3, 2_101_248]), (name("destroy"), vec![20, ABSENT])];
-            for (direction, counts) in [("read", [7, 2, 0]), ("write", [9, 5, 1])] {
-                for (size, count) in [4096, 1 << 20, 1 << 24].iter().zip(counts) {
-                    rows.push((name(&format!("disk_io_{direction}:{size}")), vec![count, ABSENT]));
-                }
-            }
-            rows.sort();
-            rows
-        };
-        for (stats, brw) in [
-            ("proc/fs/lustre/obdfilter", "proc/fs/lustre/obdfilter"),
-            ("proc/fs/lustre/obdfilter", "proc/fs/lustre/osd-ldiskfs"),
-            ("sys/kernel/debug/lustre/obdfilter", "proc/fs/lustre/osd-zfs"),
+        let mut transfer = vec![0; FIELDS];
+        transfer[..COUNTS].copy_from_slice(&[2_101_248, ABSENT, 4_831_716, 1000]);
+        for (size, reads, writes) in [(4096, 7, 9), (1 << 20, 2, 5), (1 << 24, 0, 1)] {
+            transfer[COUNTS + size_of(size)] = reads;
+            transfer[COUNTS + SIZES + size_of(size)] = writes;
+        }
+        let target = "scratch-OST0000";
+        let expected = BTreeMap::from([
+            (target.to_string(), transfer),
+            (format!("{target}:read_bytes"), vec![3, 2_101_248]),
+            (format!("{target}:destroy"), vec![20, ABSENT]),
+            (format!("{target}:io_latency_read:4096"), vec![100, 19_200]),
+        ]);
+        for (stats, brw, space) in [
+            ("proc/fs/lustre/obdfilter", "proc/fs/lustre/obdfilter", "proc/fs/lustre/obdfilter"),
+            ("proc/fs/lustre/obdfilter", "proc/fs/lustre/osd-ldiskfs", "sys/fs/lustre/obdfilter"),
+            ("sys/kernel/debug/lustre/obdfilter", "proc/fs/lustre/osd-zfs", "sys/fs/lustre/obdfilter"),
+            // 2.15
+            (
+                "sys/kernel/debug/lustre/obdfilter",
+                "sys/kernel/debug/lustre/osd-ldiskfs",
+                "sys/fs/lustre/obdfilter",
+            ),
         ] {
             let root = tempfile::tempdir().unwrap();
-            put(root.path(), &format!("{stats}/scratch-OST0000/stats"), STATS);
-            put(root.path(), &format!("{brw}/scratch-OST0000/brw_stats"), BRW);
+            put(root.path(), &format!("{stats}/{target}/stats"), STATS);
+            put(root.path(), &format!("{brw}/{target}/brw_stats"), BRW);
+            put(root.path(), &format!("proc/fs/lustre/osd-ldiskfs/{target}/io_latency_stats"), LATENCY);
+            put(root.path(), &format!("{space}/{target}/kbytestotal"), "4831716\n");
+            put(root.path(), &format!("{space}/{target}/kbytesfree"), "1000\n");
             put(root.path(), "proc/fs/lustre/obdfilter/num_refs", "1");
-            let mut found = rows(root.path());
-            found.sort();
-            assert_eq!(found, expected("scratch-OST0000"), "{stats} and {brw}");
+            assert_eq!(rows(&Lustre::new(root.path()).read().unwrap()), expected, "{stats}, {brw}, {space}");
         }
     }
 
@@ -220,13 +251,13 @@ block maps msec        maps  % cum % |  maps        % cum %
         put(root.path(), "proc/fs/lustre/obdfilter/scratch-OST0000/stats", STATS);
         put(root.path(), "proc/fs/lustre/obdfilter/scratch-OST0001/stats", STATS);
         let mut source = Lustre::new(root.path());
-        assert_eq!(source.read().unwrap().names.len(), 4);
+        assert_eq!(rows(&source.read().unwrap()).len(), 6);
         fs::remove_dir_all(root.path().join("proc/fs/lustre/obdfilter/scratch-OST0001")).unwrap();
-        source.files.iter_mut().for_each(|(_, _, file)| {
-            *file = ProcFile::new(root.path(), "proc/fs/lustre/obdfilter/scratch-OST0001/stats");
+        source.files.iter_mut().for_each(|known| {
+            known.file = ProcFile::new(root.path(), "proc/fs/lustre/obdfilter/scratch-OST0001/stats");
         });
         assert!(source.read().is_err());
-        assert_eq!(source.read().unwrap().names.len(), 2);
+        assert_eq!(rows(&source.read().unwrap()).len(), 3);
     }
 
     #[test]
@@ -236,23 +267,28 @@ block maps msec        maps  % cum % |  maps        % cum %
             eprintln!("skipped: ../shared/data is not here");
             return;
         }
-        let find = |version: &str, name: &str| {
-            rows(&base.join(version)).into_iter().find(|(known, _)| known == name).map(|(_, row)| row)
+        let read = |version: &str| rows(&Lustre::new(&base.join(version)).read().unwrap());
+        let (old, zfs, newer) = (read("1.8.3"), read("2.10.8"), read("2.12.9_12"));
+        assert_eq!(old["lc1-OST0000:read_bytes"], [1_023_683, 471_987_441_490]);
+        assert_eq!(old["lc1-MDT0000:mknod"], [13_417_505, ABSENT]);
+        assert_eq!(old["lc1-OST0000"][COUNTS + SIZES + size_of(1 << 20)], 8_168_407);
+        assert_eq!(old["lc1-OST0000"][..2], [471_987_441_490, 744_266_735_272]);
+        assert_eq!(zfs["lquake-OST0000"][COUNTS + size_of(512)], 19 + 1 + 1 + 440 + 1 + 1);
+        assert_eq!(zfs["lquake-OST0000"][COUNTS + SIZES + size_of(8192)], 2_062_606);
+        assert_eq!(newer["lquake-OST0000"][COUNTS + size_of(8192)], 32);
+        assert_eq!(newer["lquake-OST0000:write_bytes"], [2400, 2_516_582_400]);
+        // All transactions of each target, counted by another program, in another language.
+        let transactions = |rows: &BTreeMap<String, Vec<i64>>| -> Vec<i64> {
+            rows.iter()
+                .filter(|(name, _)| !name.contains(':'))
+                .map(|(_, row)| row[COUNTS..].iter().sum())
+                .collect()
         };
-        assert_eq!(find("1.8.3", "lc1-OST0000:read_bytes"), Some(vec![1_023_683, 471_987_441_490]));
-        assert_eq!(find("1.8.3", "lc1-OST0000:disk_io_write:1048576"), Some(vec![8_168_407, ABSENT]));
-        assert_eq!(find("1.8.3", "lc1-MDT0000:mknod"), Some(vec![13_417_505, ABSENT]));
-        assert_eq!(find("2.10.8", "lquake-OST0000:disk_io_read:128"), Some(vec![440, ABSENT]));
-        assert_eq!(find("2.12.9_12", "lquake-OST0000:disk_io_read:8192"), Some(vec![32, ABSENT]));
-        assert_eq!(find("2.12.9_12", "lquake-OST0000:write_bytes"), Some(vec![2400, 2_516_582_400]));
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_read_without_panic(text in "\\PC{0,200}") {
-            let mut table = Table::new(&LUSTRE);
-            statistics("x", &text, &mut table);
-            histogram("x", &format!("disk I/O size\n{text}"), &mut table);
-        }
+        assert_eq!(transactions(&old), [11_092_384, 11_092_384]);
+        assert_eq!(transactions(&zfs), [13_060_328]);
+        assert_eq!(transactions(&newer), [2903, 1431, 503, 2175]);
+        let targets =
+            |rows: &BTreeMap<String, Vec<i64>>| rows.keys().filter(|name| !name.contains(':')).count();
+        assert_eq!([targets(&old), targets(&zfs), targets(&newer)], [2, 1, 4]);
     }
 }

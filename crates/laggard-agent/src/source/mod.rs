@@ -4,6 +4,7 @@
 //! [`sources`].
 
 pub mod address;
+pub mod block;
 pub mod disk;
 pub mod host;
 pub mod lustre;
@@ -14,6 +15,7 @@ pub mod tcp;
 use crate::config::Config;
 use laggard_activity::Table;
 use laggard_activity::kind::Kind;
+pub use laggard_activity::snapshot::number;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -23,13 +25,13 @@ pub trait Source: Send {
     /// Its name in the configuration, in reports, and in gaps.
     fn name(&self) -> &'static str;
     /// What it yields.
-    fn kind(&self) -> &'static Kind;
+    fn kinds(&self) -> Vec<&'static Kind>;
     /// Reads what is there now. An error is a gap with a reason; the next second it is asked again.
-    fn read(&mut self) -> Result<Table, String>;
+    fn read(&mut self) -> Result<Vec<Table>, String>;
     /// What it sees, for `laggard-agent check`: one line each.
     fn describe(&mut self) -> Vec<String> {
         match self.read() {
-            Ok(table) => table.names.iter().map(ToString::to_string).collect(),
+            Ok(tables) => tables.iter().flat_map(|table| &table.names).map(ToString::to_string).collect(),
             Err(_) => Vec::new(),
         }
     }
@@ -41,6 +43,9 @@ pub fn sources(config: &Config) -> Vec<Box<dyn Source>> {
     let mut all: Vec<Box<dyn Source>> = Vec::new();
     if config.disk.enabled {
         all.push(Box::new(disk::Disks::new(root, &config.disk)));
+    }
+    if config.block.enabled {
+        all.push(Box::new(block::Block::new(root, &config.disk)));
     }
     if config.net.enabled {
         all.push(Box::new(net::Interfaces::new(root, &config.net)));
@@ -102,11 +107,6 @@ impl ProcFile {
             }
         }
     }
-}
-
-/// A number as the kernel prints it; anything above what a sample can hold is as large as it gets.
-pub fn number(text: &str) -> Option<i64> {
-    text.parse::<u64>().ok().map(|value| i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 /// Whether a name matches a pattern with `*` and `?`.

@@ -44,11 +44,11 @@ impl Source for Interfaces {
         "net"
     }
 
-    fn kind(&self) -> &'static Kind {
-        &NET
+    fn kinds(&self) -> Vec<&'static Kind> {
+        vec![&NET]
     }
 
-    fn read(&mut self) -> Result<Table, String> {
+    fn read(&mut self) -> Result<Vec<Table>, String> {
         let text = self.dev.read()?.to_string();
         // Two lines of headings; a name may touch its first number: `eth0:123`.
         let lines = || text.lines().skip(2).filter_map(|line| line.split_once(':'));
@@ -83,7 +83,7 @@ impl Source for Interfaces {
                 [rx_bytes, rx_packets, rx_errors, rx_dropped, tx_bytes, tx_packets, tx_errors, tx_dropped];
             table.push(name.trim(), &row);
         }
-        Ok(table)
+        Ok(vec![table])
     }
 }
 
@@ -103,13 +103,17 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(root.path().join("proc/net")).unwrap();
         std::fs::write(root.path().join("proc/net/dev"), DEV).unwrap();
-        let table = Interfaces::new(root.path(), &NetConfig::default()).read().unwrap();
+        let table = Interfaces::new(root.path(), &NetConfig::default()).read().unwrap().remove(0);
         assert_eq!(table.names.len(), 1);
         assert_eq!((&*table.names[0], table.row(0)), ("eth0", &[123_456, 70, 1, 2, 654_321, 60, 3, 4][..]));
         let all = NetConfig { include: vec!["*".into()], ..NetConfig::default() };
-        assert_eq!(Interfaces::new(root.path(), &all).read().unwrap().names.len(), 2);
+        assert_eq!(Interfaces::new(root.path(), &all).read().unwrap().remove(0).names.len(), 2);
         std::fs::create_dir_all(root.path().join("sys/class/net/ib0/device")).unwrap();
         let mut hardware = Interfaces::new(root.path(), &NetConfig::default());
-        assert_eq!(hardware.read().unwrap().names.len(), 0, "eth0 is a bond over ib0, whose line is short");
+        assert_eq!(
+            hardware.read().unwrap().remove(0).names.len(),
+            0,
+            "eth0 is a bond over ib0, whose line is short"
+        );
     }
 }

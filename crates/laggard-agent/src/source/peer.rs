@@ -81,11 +81,11 @@ impl Source for Peers {
         "peer"
     }
 
-    fn kind(&self) -> &'static Kind {
-        &PEER
+    fn kinds(&self) -> Vec<&'static Kind> {
+        vec![&PEER]
     }
 
-    fn read(&mut self) -> Result<Table, String> {
+    fn read(&mut self) -> Result<Vec<Table>, String> {
         let mut sums: BTreeMap<(bool, IpAddr), [i64; 4]> = BTreeMap::new();
         let selection = self.selection.clone();
         let mut count = |socket: Socket| {
@@ -111,7 +111,7 @@ impl Source for Peers {
         for ((we_serve, remote), sum) in sums {
             table.push(format!("{}:{remote}", if we_serve { "client" } else { "server" }), &sum);
         }
-        Ok(table)
+        Ok(vec![table])
     }
 }
 
@@ -227,7 +227,7 @@ mod tests {
         for round in 0..4 {
             // Also as on kernels that know only the newer question.
             peers.both_refused |= round == 2;
-            let table = peers.read().unwrap();
+            let table = peers.read().unwrap().remove(0);
             let names: Vec<&str> = table.names.iter().map(AsRef::as_ref).collect();
             assert_eq!(names, ["server:127.0.0.1", "client:127.0.0.1"]);
             for side in 0..2 {
@@ -237,7 +237,7 @@ mod tests {
         }
         drop((clients, served));
         let nobody = PeerConfig { ports: vec!["1".into()], ..PeerConfig::default() };
-        assert_eq!(Peers::new(&nobody).read().unwrap().names.len(), 0);
+        assert_eq!(Peers::new(&nobody).read().unwrap().remove(0).names.len(), 0);
     }
 
     proptest! {

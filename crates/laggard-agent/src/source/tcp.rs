@@ -27,11 +27,11 @@ impl Source for Tcp {
         "tcp"
     }
 
-    fn kind(&self) -> &'static Kind {
-        &TCP
+    fn kinds(&self) -> Vec<&'static Kind> {
+        vec![&TCP]
     }
 
-    fn read(&mut self) -> Result<Table, String> {
+    fn read(&mut self) -> Result<Vec<Table>, String> {
         let mut lines = self.snmp.read()?.lines().filter_map(|line| line.strip_prefix("Tcp:"));
         let (Some(names), Some(values)) = (lines.next(), lines.next()) else {
             return Err("proc/net/snmp: no line `Tcp:`".into());
@@ -44,7 +44,7 @@ impl Source for Tcp {
         };
         let mut table = Table::new(&TCP);
         table.push("tcp", &COLUMNS.map(column));
-        Ok(table)
+        Ok(vec![table])
     }
 }
 
@@ -59,9 +59,12 @@ mod tests {
         let text = "Ip: Forwarding\nIp: 1\nTcp: RtoAlgorithm RtoMin MaxConn CurrEstab InSegs OutSegs RetransSegs InErrs OutRsts\nTcp: 1 200 -1 7 100 90 3 0 5\n";
         let path = root.path().join("proc/net/snmp");
         std::fs::write(&path, text).unwrap();
-        assert_eq!(Tcp::new(root.path()).read().unwrap().row(0), [7, 100, 90, 3, 0]);
+        assert_eq!(Tcp::new(root.path()).read().unwrap().remove(0).row(0), [7, 100, 90, 3, 0]);
         std::fs::write(&path, "Tcp: InSegs\nTcp: 5\n").unwrap();
-        assert_eq!(Tcp::new(root.path()).read().unwrap().row(0), [ABSENT, 5, ABSENT, ABSENT, ABSENT]);
+        assert_eq!(
+            Tcp::new(root.path()).read().unwrap().remove(0).row(0),
+            [ABSENT, 5, ABSENT, ABSENT, ABSENT]
+        );
         std::fs::write(&path, "Ip: x\n").unwrap();
         assert!(Tcp::new(root.path()).read().unwrap_err().contains("Tcp:"));
     }

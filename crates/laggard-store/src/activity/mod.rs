@@ -3,6 +3,7 @@
 //! A host is a component with network metrics; so is each of its disks, `HOST:DISK`, unless it has only one: then the host is that
 //! disk. What a client's socket says about a server counts for the server, found by its address; clients are peers of clients.
 
+pub mod following;
 pub mod live;
 pub mod stream;
 pub mod summary;
@@ -11,7 +12,7 @@ pub mod work;
 use crate::counters::Counters;
 use crate::problem::Problems;
 use crate::recording::Recording;
-use laggard_activity::kind::{ADDRESS, DISK, GAP, Kind, NET, PEER};
+use laggard_activity::kind::{ADDRESS, DISK, GAP, Kind, LUSTRE, NET, PEER, TRANSFER};
 use laggard_activity::{Activity, Damage, Thing, name};
 use laggard_core::model::Metric;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -68,6 +69,10 @@ pub struct HostFiles {
     pub files: Vec<FileInfo>,
     /// Its disks.
     pub disks: BTreeMap<String, Disk>,
+    /// Targets and devices of which transactions were counted by size.
+    pub transfers: BTreeSet<String>,
+    /// Lustre's other statistics, as `TARGET:OPERATION`.
+    pub statistics: BTreeSet<String>,
     /// Whether interfaces were recorded.
     pub has_net: bool,
     /// Sockets to clients, and sockets to servers by address.
@@ -263,6 +268,10 @@ impl HostFiles {
                     Some(address) => self.servers.extend([address.to_string()]),
                     None => self.has_clients = true,
                 }
+            } else if is(&TRANSFER) {
+                self.transfers.insert(name);
+            } else if is(&LUSTRE) {
+                self.statistics.insert(name);
             } else if is(&ADDRESS) {
                 self.addresses.insert(name);
             } else if is(&GAP) {

@@ -6,7 +6,8 @@ use super::{Failure, Outcome};
 use crate::report::{Format, words};
 use crate::session::{self, Session};
 use laggard_core::diagnose::{Diagnoser, Incident};
-use laggard_store::activity::live::{self, Found, Live};
+use laggard_store::activity::following;
+use laggard_store::activity::live::{Found, Live};
 use laggard_store::align::Aligned;
 use laggard_store::time;
 use serde::Serialize;
@@ -84,12 +85,12 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// Collectors may have been started just now.
-fn await_first(paths: &[PathBuf]) -> Result<(), Failure> {
+pub fn await_first(paths: &[PathBuf]) -> Result<(), Failure> {
     if let Some(path) = paths.iter().find(|path| !path.exists()) {
         return Err(Failure::Said(format!("{}: not there", path.display())));
     }
     let mut has_said = false;
-    while !live::has_begun(paths) {
+    while !following::has_begun(paths) {
         if !has_said {
             eprintln!("laggard: nothing is recorded there yet; waiting");
         }

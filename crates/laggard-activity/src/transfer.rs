@@ -1,0 +1,51 @@
+//! Sizes of transactions, as [`crate::kind::TRANSFER`] has them: powers of two, each with what is larger than the one before.
+
+/// The smallest size is two to this.
+const SMALLEST: u32 = 9;
+
+/// How many sizes there are: 512 bytes to 64 MiB. What is smaller or larger counts with the first or the last.
+pub const SIZES: usize = 18;
+
+/// The field with the bytes read; that with the bytes written follows.
+pub const BYTES: usize = 0;
+/// The field with the size of the target; that with what is free follows.
+pub const SPACE: usize = 2;
+/// The field of the smallest reads; the larger follow, then the writes.
+pub const COUNTS: usize = 4;
+
+/// Bytes of a size.
+pub fn bytes(size: usize) -> u64 {
+    1 << (SMALLEST + size as u32)
+}
+
+/// The size that a transaction of so many bytes counts for.
+pub fn size_of(bytes: u64) -> usize {
+    let power = bytes.max(1).checked_next_power_of_two().map_or(u64::BITS, u64::trailing_zeros);
+    (power.max(SMALLEST) - SMALLEST).min(SIZES as u32 - 1) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::TRANSFER;
+
+    #[test]
+    fn a_size_holds_what_is_larger_than_the_one_before() {
+        let size = |bytes_moved: u64| bytes(size_of(bytes_moved));
+        assert_eq!(
+            [0, 1, 512, 513, 4096, 4097, 1 << 20].map(size),
+            [512, 512, 512, 1024, 4096, 8192, 1 << 20]
+        );
+        assert_eq!([(1 << 26) + 1, u64::MAX].map(size), [1 << 26; 2]);
+    }
+
+    #[test]
+    fn fields_are_where_they_are_said_to_be() {
+        let name = |field: usize| TRANSFER.fields[field].name;
+        assert_eq!((name(BYTES), name(BYTES + 1)), ("bytes_read", "bytes_written"));
+        assert_eq!((name(SPACE), name(SPACE + 1)), ("space_total_kb", "space_free_kb"));
+        assert_eq!(name(COUNTS + size_of(4096)), "r4k");
+        assert_eq!(name(COUNTS + SIZES + size_of(1 << 20)), "w1m");
+        assert_eq!(TRANSFER.fields.len(), COUNTS + 2 * SIZES);
+    }
+}

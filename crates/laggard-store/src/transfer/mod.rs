@@ -1,0 +1,280 @@
+//! Transactions by size, as the load of each target in each slot of a grid: for all hosts together, in time order.
+//!
+//! Counters stay in their files; an hour or so of every host is in memory at once, whatever the length of the recording. What a
+//! counter grew between two samples counts for the slot of the later. After a hole, a restart or a wrap the growth is not known:
+//! that interval is missing, never zero and never negative.
+
+pub mod live;
+mod pass;
+mod slots;
+mod source;
+
+pub use laggard_activity::lustre::bytes as parse_size;
+pub use laggard_activity::transfer::{SIZES, bytes, size_of};
+pub use slots::{Slot, TargetLoad};
+
+use crate::activity::{FileInfo, HostFiles, Hosts};
+use crate::time;
+use laggard_activity::kind::TRANSFER;
+use laggard_activity::transfer::{COUNTS, SPACE};
+use laggard_activity::{ABSENT, Damage};
+use pass::Pass;
+use slots::Slots;
+use source::Source;
+use std::collections::BTreeMap;
+
+/// A sample further than so many intervals from the one before it says nothing of the time between.
+pub(crate) const PATIENCE: i64 = 3;
+
+/// Something that moves data to a disk: a Lustre target, or a block device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// `scratch-OST0000`; a block device has its host in front.
+    pub name: String,
+    /// The host that recorded it last.
+    pub host: String,
+    /// `scratch` of `scratch-OST0000`; nothing is known of a block device.
+    pub file_system: Option<String>,
+    /// Whether the sizes of its transactions were counted, or only their number and bytes.
+    pub has_sizes: bool,
+}
+
+/// The targets of a recording, by name. One that fails over from host to host is one target.
+pub fn targets(hosts: &Hosts) -> Vec<Target> {
+    let mut found: BTreeMap<String, Target> = BTreeMap::new();
+    let things = hosts.iter().flat_map(|host| host.transfers.iter().map(move |thing| (host, thing)));
+    let is_wanted = |host: &HostFiles, thing: &str| match file_system(thing) {
+        Some(_) => true,
+        None => is_for_data(thing) && !has_targets(host),
+    };
+    for (host, thing) in things.filter(|(host, thing)| is_wanted(host, thing)) {
+        let name = name_of(&host.name, thing);
+        let file_system = file_system(thing).map(str::to_string);
+        found.insert(name.clone(), Target { name, host: host.name.clone(), file_system, has_sizes: true });
+    }
+    for (host, disk) in hosts
+        .iter()
+        .filter(|host| !has_targets(host))
+        .flat_map(|host| host.disks.keys().map(move |disk| (host, disk)))
+    {
+        let name = name_of(&host.name, disk);
+        let target =
+            Target { name: name.clone(), host: host.name.clone(), file_system: None, has_sizes: false };
+        found.entry(name).or_insert(target);
+    }
+    found.into_values().collect()
+}
+
+/// Whether a host serves targets: what their disks do must not count twice.
+fn has_targets(host: &HostFiles) -> bool {
+    host.transfers.iter().any(|thing| file_system(thing).is_some() || !is_for_data(thing))
+}
+
+/// Metadata targets and the management service have disks too, but hold no data.
+fn is_for_data(thing: &str) -> bool {
+    !thing.contains("-MDT") && thing != "MGS"
+}
+
+fn file_system(thing: &str) -> Option<&str> {
+    thing.rsplit_once("-OST").map(|(file_system, _)| file_system)
+}
+
+fn name_of(host: &str, thing: &str) -> String {
+    match file_system(thing) {
+        Some(_) => thing.to_string(),
+        None => format!("{host}:{thing}"),
+    }
+}
+
+/// Transactions of each size: reads, then writes.
+pub type Composition = [[u64; SIZES]; 2];
+
+/// How a replay went.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Account {
+    /// What each target's transactions were.
+    pub compositions: Vec<Composition>,
+    /// Intervals whose growth is known.
+    pub intervals: u64,
+    /// Intervals lost to counters that fell: a restart, or a wrap.
+    pub resets: u64,
+    /// Intervals lost because a sample, or several, were missing.
+    pub holes: u64,
+    /// Intervals lost because the sample did not have what is needed.
+    pub uncounted: u64,
+    /// What could not be read, in words.
+    pub damaged: Vec<String>,
+}
+
+/// The sources that these targets need, and whether each counts sizes.
+fn sources(targets: &[Target]) -> Vec<(Source, bool)> {
+    let is_needed = |has_sizes: bool| targets.iter().any(|target| target.has_sizes == has_sizes);
+    let all = [(Source::by_size(), true), (Source::of_disks(), false)];
+    all.into_iter().filter(|(_, has_sizes)| is_needed(*has_sizes)).collect()
+}
+
+/// What one segment of a file is, in the order of time.
+struct Part<'a> {
+    from_s: i64,
+    host: &'a HostFiles,
+    file: &'a FileInfo,
+    segment: usize,
+}
+
+/// Replays the loads of all targets, slot by slot.
+pub fn replay(
+    hosts: &Hosts,
+    targets: &[Target],
+    grid_s: i64,
+    best: &[usize],
+    progress: &dyn Fn(u64, u64),
+    each: &mut dyn FnMut(&Slot<'_>),
+) -> Account {
+    let index: BTreeMap<&str, usize> =
+        targets.iter().enumerate().map(|(index, target)| (target.name.as_str(), index)).collect();
+    let bounds_s = hosts.bounds_s.unwrap_or((i64::MIN, i64::MAX));
+    let mut parts: Vec<Part> = Vec::new();
+    for host in hosts.iter() {
+        for file in &host.files {
+            let segments = file.segments.iter().enumerate();
+            let wanted = segments.filter(|(_, (from, to))| *from <= bounds_s.1 && *to >= bounds_s.0);
+            parts.extend(wanted.map(|(segment, (from_s, _))| Part { from_s: *from_s, host, file, segment }));
+        }
+    }
+    parts.sort_by_key(|part| (part.from_s, &part.host.name, &part.file.path, part.segment));
+    let mut account = Account { compositions: vec![[[0; SIZES]; 2]; targets.len()], ..Account::default() };
+    let mut slots = Slots::new(targets.len(), grid_s);
+    let mut pass = Pass::new(targets, best, bounds_s);
+    let sources = sources(targets);
+    // A file has one part after the other in use, and only those of one moment are used together.
+    let mut open: BTreeMap<&str, (&FileInfo, std::sync::Arc<dyn crate::counters::Counters>)> =
+        BTreeMap::new();
+    for (done, part) in parts.iter().enumerate() {
+        progress(done as u64, parts.len() as u64);
+        slots.complete_before(part.from_s, each);
+        let known = open.get(part.host.name.as_str()).filter(|(file, _)| std::ptr::eq(*file, part.file));
+        let counters = match known {
+            Some((_, counters)) => counters.clone(),
+            None => match part.file.open() {
+                Ok(counters) => {
+                    open.insert(&part.host.name, (part.file, counters.clone()));
+                    counters
+                }
+                Err(damage) => {
+                    account.damaged.push(format!("{}: {damage}", part.file.path.display()));
+                    continue;
+                }
+            },
+        };
+        let patience_ms = PATIENCE * 1000 * i64::from(part.file.interval_s.max(1));
+        for (source, has_sizes) in &sources {
+            let is_of_it = |target: &usize| targets[*target].has_sizes == *has_sizes;
+            let place =
+                |thing: &str| index.get(name_of(&part.host.name, thing).as_str()).copied().filter(is_of_it);
+            if let Err(damage) = pass.read(&*counters, part.segment, source, patience_ms, &place) {
+                let (from, to) = part.file.segments[part.segment];
+                account.damaged.push(format!(
+                    "{}: {damage}: no transactions from {} to {}",
+                    part.file.path.display(),
+                    time::format(from),
+                    time::format(to)
+                ));
+                continue;
+            }
+            pass.hand_over(&mut slots, &mut account);
+        }
+    }
+    slots.complete_before(i64::MAX, each);
+    account
+}
+
+/// The size from which on a transaction is of the best kind, for each target: the largest of which its file system has more than a stray one
+/// in a thousand, by what the counters grew from the first file to the last.
+pub fn best_sizes(hosts: &Hosts, targets: &[Target]) -> Vec<usize> {
+    let mut systems: BTreeMap<Option<String>, [u64; SIZES]> = BTreeMap::new();
+    let bounds_s = hosts.bounds_s.unwrap_or((i64::MIN, i64::MAX));
+    let is_wanted =
+        |file: &&FileInfo| file.segments.iter().any(|(from, to)| *from <= bounds_s.1 && *to >= bounds_s.0);
+    for host in hosts.iter().filter(|host| !host.transfers.is_empty()) {
+        let first = host.files.iter().filter(is_wanted).find_map(|file| edge(file, End::First));
+        let last = host.files.iter().rev().filter(is_wanted).find_map(|file| edge(file, End::Last));
+        let first = first.unwrap_or_default();
+        for (thing, values) in last.unwrap_or_default() {
+            let counts = systems.entry(file_system(&thing).map(str::to_string)).or_insert([0; SIZES]);
+            let before = first.get(&thing).copied().unwrap_or([0; 2 * SIZES]);
+            // Where a counter fell, all of it is new.
+            let is_same_life = values.iter().zip(before).all(|(now, before)| *now >= before);
+            for (size, (now, before)) in values.iter().zip(before).enumerate() {
+                counts[size % SIZES] += (now - if is_same_life { before } else { 0 }).max(0) as u64;
+            }
+        }
+    }
+    let best = |target: &Target| {
+        let counts = systems.get(&target.file_system)?;
+        let all: u64 = counts.iter().sum();
+        (0..SIZES).rev().find(|size| counts[*size] * 1000 > all)
+    };
+    targets.iter().map(|target| best(target).unwrap_or(SIZES - 1)).collect()
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    First,
+    Last,
+}
+
+/// Transactions by size, of all targets of a file, at one of its ends.
+fn edge(file: &FileInfo, end: End) -> Option<BTreeMap<String, [i64; 2 * SIZES]>> {
+    let counters = file.open().ok()?;
+    let fields: Vec<usize> = count_fields().collect();
+    let mut found = BTreeMap::new();
+    let segment = if end == End::First { 0 } else { counters.segments().checked_sub(1)? };
+    let read = counters.scan(segment, &TRANSFER, &fields, &mut |stretch| {
+        let at = if end == End::First { 0 } else { stretch.times_s.len() - 1 };
+        let value = |size: usize| match stretch.fields[size][at] {
+            ABSENT => 0,
+            value => value,
+        };
+        found.insert(stretch.name.to_string(), std::array::from_fn(value));
+    });
+    read.ok().map(|()| found).filter(|found| !found.is_empty())
+}
+
+/// How full each target was at last, 0 to 1; NaN where it is not known.
+pub fn fullness(hosts: &Hosts, targets: &[Target]) -> Vec<f64> {
+    let mut full = vec![f64::NAN; targets.len()];
+    for host in hosts.iter().filter(|host| !host.transfers.is_empty()) {
+        // The last that can be read is enough: a file system does not fill in a day.
+        let newest =
+            host.files.iter().rev().find_map(|file| last_space(file).ok().filter(|found| !found.is_empty()));
+        for (thing, [total, free]) in newest.unwrap_or_default() {
+            let name = name_of(&host.name, &thing);
+            let place = targets.iter().position(|target| target.name == name);
+            if let Some(place) = place.filter(|_| total > 0 && free != ABSENT) {
+                full[place] = 1.0 - free as f64 / total as f64;
+            }
+        }
+    }
+    full
+}
+
+fn last_space(file: &FileInfo) -> Result<BTreeMap<String, [i64; 2]>, Damage> {
+    let counters = file.open()?;
+    let mut found = BTreeMap::new();
+    if let Some(last) = counters.segments().checked_sub(1) {
+        counters.scan(last, &TRANSFER, &[SPACE, SPACE + 1], &mut |stretch| {
+            if let (Some(total), Some(free)) = (stretch.fields[0].last(), stretch.fields[1].last()) {
+                found.insert(stretch.name.to_string(), [*total, *free]);
+            }
+        })?;
+    }
+    Ok(found)
+}
+
+/// Fields with transactions: reads by size, then writes by size.
+fn count_fields() -> impl Iterator<Item = usize> {
+    COUNTS..COUNTS + 2 * SIZES
+}
+
+#[cfg(test)]
+mod tests;

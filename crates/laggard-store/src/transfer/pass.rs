@@ -1,0 +1,375 @@
+//! One segment of a file: what counters grew becomes the load of each interval.
+
+use super::slots::{Slots, TargetLoad};
+use super::source::{Meaning, Source};
+use super::{Account, Composition, SIZES, Target};
+use crate::counters::Counters;
+use laggard_activity::{ABSENT, Damage, Growth, Piece, Rows};
+use laggard_core::fsu::Load;
+use std::ops::Range;
+
+/// The last sample of a target: its fields in the order of the source's.
+#[derive(Clone)]
+struct Latest {
+    time_ms: i64,
+    values: Vec<i64>,
+}
+
+/// Why the growth of a row is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    /// Nobody has asked for that time.
+    Unwanted,
+    /// The first of all: there is nothing before it.
+    First,
+    /// Samples before it are missing.
+    Hole,
+    /// The sample has no value of something that is needed.
+    Uncounted,
+    /// A counter fell.
+    Reset,
+}
+
+/// A target's rows.
+struct Thing {
+    target: usize,
+    rows: Range<usize>,
+    last: Latest,
+    composition: Composition,
+}
+
+/// Reads segments, one after the other, and remembers where each target stands.
+pub struct Pass {
+    /// Per target: transactions of at least this size are of the best kind.
+    best: Vec<usize>,
+    /// Per target: whether the bytes it has moved are those of its transactions. Of block devices they are, and better known than from
+    /// sizes, which are upper bounds; Lustre's targets count bytes for clients.
+    is_exact: Vec<bool>,
+    /// Only these seconds count.
+    bounds_s: (i64, i64),
+    latest: Vec<Option<Latest>>,
+    things: Vec<Thing>,
+    rows: Intervals,
+    /// Something of a row turned out not to be known: what else grew in that interval must not count either.
+    must_repeat: bool,
+    /// Whether the source tells sizes.
+    counts_sizes: bool,
+}
+
+/// Intervals, one after the other, a list for each thing that is known of them: each field of the file goes through one or two of them only.
+/// What is not known (`lost`) has whatever came; it is not handed over.
+#[derive(Default)]
+struct Intervals {
+    times_s: Vec<i64>,
+    seconds: Vec<f64>,
+    lost: Vec<Option<Lost>>,
+    /// All bits set where nothing is lost.
+    counts: Vec<i64>,
+    /// Transactions and their bytes, read and written.
+    transactions: [Vec<f64>; 2],
+    bytes: [Vec<f64>; 2],
+    /// Transactions of the best sizes.
+    optimal: Vec<f64>,
+    /// Bytes read and written for clients; NaN where they are not counted.
+    moved: [Vec<f64>; 2],
+}
+
+impl Intervals {
+    /// So many, of which nothing is known yet.
+    fn reset(&mut self, count: usize, counts_moved: bool) {
+        fn fill<T: Clone>(list: &mut Vec<T>, count: usize, value: T) {
+            list.clear();
+            list.resize(count, value);
+        }
+        fill(&mut self.times_s, count, 0);
+        fill(&mut self.seconds, count, 0.0);
+        fill(&mut self.lost, count, Some(Lost::First));
+        fill(&mut self.counts, count, 0);
+        fill(&mut self.optimal, count, 0.0);
+        for way in 0..2 {
+            fill(&mut self.transactions[way], count, 0.0);
+            fill(&mut self.bytes[way], count, 0.0);
+            fill(&mut self.moved[way], count, if counts_moved { 0.0 } else { f64::NAN });
+        }
+    }
+
+    fn lose(&mut self, at: usize, why: Lost) {
+        self.lost[at] = Some(why);
+        self.counts[at] = 0;
+    }
+
+    fn add_to(&self, slot: &mut TargetLoad, at: usize, counts_sizes: bool) {
+        let load = Load {
+            reads: self.transactions[0][at],
+            read_bytes: self.bytes[0][at],
+            writes: self.transactions[1][at],
+            write_bytes: self.bytes[1][at],
+        };
+        slot.seconds += self.seconds[at];
+        slot.load.add(&load);
+        if counts_sizes {
+            slot.sized += load.transactions();
+            slot.optimal += self.optimal[at];
+        }
+        for (way, with_disk) in [load.read_bytes, load.write_bytes].into_iter().enumerate() {
+            let moved = self.moved[way][at];
+            slot.moved[way] += if moved.is_nan() { with_disk } else { moved };
+        }
+    }
+}
+
+impl Pass {
+    /// Nothing read yet.
+    pub fn new(targets: &[Target], best: &[usize], bounds_s: (i64, i64)) -> Pass {
+        Pass {
+            best: best.to_vec(),
+            is_exact: targets.iter().map(|target| target.file_system.is_none()).collect(),
+            bounds_s,
+            latest: vec![None; targets.len()],
+            things: Vec::new(),
+            rows: Intervals::default(),
+            must_repeat: false,
+            counts_sizes: false,
+        }
+    }
+
+    /// Reads what a source has in a segment. `place` tells the index of a target.
+    pub fn read(
+        &mut self,
+        counters: &dyn Counters,
+        segment: usize,
+        source: &Source,
+        patience_ms: i64,
+        place: &dyn Fn(&str) -> Option<usize>,
+    ) -> Result<(), Damage> {
+        let fields: Vec<usize> = source.fields.iter().map(|(field, _)| *field).collect();
+        self.rows.lost.clear();
+        self.things.clear();
+        self.must_repeat = false;
+        let take = |pass: &mut Pass| {
+            let mut taking = Taking { pass, source, patience_ms, place };
+            counters.growth(segment, source.kind, &fields, &mut taking)
+        };
+        take(self)?;
+        if self.must_repeat {
+            // Once more, now that it is known which intervals do not count.
+            take(self)?;
+        }
+        Ok(())
+    }
+
+    /// Gives what was read to its slots.
+    pub fn hand_over(&mut self, slots: &mut Slots, account: &mut Account) {
+        let rows = &self.rows;
+        for thing in &self.things {
+            slots.each_load(thing.target, &rows.times_s[thing.rows.clone()], |index, slot| {
+                let at = thing.rows.start + index;
+                match (rows.lost[at], slot) {
+                    (Some(Lost::First | Lost::Unwanted), _) => {}
+                    // What comes when its slot is complete already comes too late.
+                    (Some(Lost::Hole), _) | (None, None) => account.holes += 1,
+                    (Some(Lost::Uncounted), _) => account.uncounted += 1,
+                    (Some(Lost::Reset), _) => account.resets += 1,
+                    (None, Some(slot)) => {
+                        account.intervals += 1;
+                        rows.add_to(slot, at, self.counts_sizes);
+                    }
+                }
+            });
+            self.latest[thing.target] = Some(thing.last.clone());
+            let sums = account.compositions[thing.target].iter_mut().flatten();
+            sums.zip(thing.composition.iter().flatten()).for_each(|(all, some)| *all += some);
+        }
+    }
+
+    fn begin(
+        &mut self,
+        rows: &Rows<'_>,
+        source: &Source,
+        patience_ms: i64,
+        place: &dyn Fn(&str) -> Option<usize>,
+    ) {
+        let counts_moved = source.fields.iter().any(|(_, meaning)| matches!(meaning, Meaning::Moved(_)));
+        self.counts_sizes = source.fields.iter().any(|(_, meaning)| matches!(meaning, Meaning::OfSize(..)));
+        // On the second time, which intervals do not count is known.
+        let known = std::mem::take(&mut self.rows.lost);
+        self.things.clear();
+        self.rows.reset(rows.times_s.len(), counts_moved);
+        for (name, range) in &rows.things {
+            let Some(target) = place(name) else { continue };
+            let before = self.latest[target].as_ref();
+            let mut last_ms = before.map(|latest| latest.time_ms);
+            for at in range.clone() {
+                let time_s = rows.times_s[at];
+                let time_ms = time_s.saturating_mul(1000).saturating_add(rows.late_ms[at]);
+                let passed_ms = last_ms.map(|last_ms| time_ms.saturating_sub(last_ms));
+                let lost = match passed_ms {
+                    _ if !(self.bounds_s.0..=self.bounds_s.1).contains(&time_s) => Some(Lost::Unwanted),
+                    None => Some(Lost::First),
+                    Some(passed_ms) if !(1..=patience_ms).contains(&passed_ms) => Some(Lost::Hole),
+                    Some(_) => known.get(at).copied().flatten(),
+                };
+                self.rows.times_s[at] = time_s;
+                self.rows.seconds[at] = passed_ms.unwrap_or(0) as f64 / 1000.0;
+                self.rows.lost[at] = lost;
+                self.rows.counts[at] = if lost.is_none() { -1 } else { 0 };
+                last_ms = Some(time_ms);
+            }
+            let values =
+                before.map_or_else(|| vec![ABSENT; source.fields.len()], |latest| latest.values.clone());
+            let last = Latest { time_ms: last_ms.unwrap_or(0), values };
+            self.things.push(Thing { target, rows: range.clone(), last, composition: [[0; SIZES]; 2] });
+        }
+    }
+
+    /// A stretch of one field of one thing. `place` is the field's, among the source's.
+    fn part(&mut self, index: usize, place: usize, meaning: Meaning, mut at: usize, mut part: Piece<'_>) {
+        if at == self.things[index].rows.start {
+            // The value itself.
+            let (first, others) = part.split(1);
+            let value = match first {
+                Piece::Absent(_) => ABSENT,
+                Piece::Same(value, _) => value,
+                Piece::Values(values) => values[0],
+            };
+            let before = std::mem::replace(&mut self.things[index].last.values[place], value);
+            match (value, before) {
+                (ABSENT, _) => self.lose(index, at, meaning, Lost::Uncounted),
+                (_, ABSENT) => self.lose(index, at, meaning, Lost::Hole),
+                _ => self.grow(index, at, meaning, value.saturating_sub(before)),
+            }
+            (at, part) = (at + 1, others);
+        }
+        let rows = at..at + part.rows();
+        let mut value = self.things[index].last.values[place];
+        match part {
+            Piece::Absent(0) => {}
+            Piece::Absent(_) => {
+                value = ABSENT;
+                rows.for_each(|at| self.lose(index, at, meaning, Lost::Uncounted));
+            }
+            // Most counters stand still most of the time.
+            Piece::Same(0, _) if value != ABSENT => {}
+            Piece::Same(each, count) => value = self.steps(index, rows, meaning, value, &vec![each; count]),
+            Piece::Values(steps) => value = self.steps(index, rows, meaning, value, steps),
+        }
+        self.things[index].last.values[place] = value;
+    }
+
+    /// Takes steps from a value on; what follows an absent one is the value itself. Returns the last value.
+    fn steps(
+        &mut self,
+        index: usize,
+        mut rows: Range<usize>,
+        meaning: Meaning,
+        mut value: i64,
+        mut steps: &[i64],
+    ) -> i64 {
+        if value == ABSENT {
+            let Some((first, others)) = steps.split_first() else { return value };
+            self.lose(index, rows.start, meaning, Lost::Hole);
+            (value, steps, rows.start) = (*first, others, rows.start + 1);
+        }
+        let mut is_down = false;
+        for step in steps {
+            is_down |= *step < 0;
+            value = value.wrapping_add(*step);
+        }
+        match is_down {
+            true => rows.zip(steps).for_each(|(at, step)| self.grow(index, at, meaning, *step)),
+            false => self.add(index, rows, meaning, steps),
+        }
+        value
+    }
+
+    /// A step of one interval; one down loses it.
+    fn grow(&mut self, index: usize, at: usize, meaning: Meaning, step: i64) {
+        match step {
+            0 => {}
+            1.. => self.add(index, at..at + 1, meaning, &[step]),
+            _ if self.rows.lost[at].is_none() => {
+                self.rows.lose(at, Lost::Reset);
+                self.must_repeat = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// Steps of intervals, none down.
+    fn add(&mut self, index: usize, rows: Range<usize>, meaning: Meaning, steps: &[i64]) {
+        let thing = &mut self.things[index];
+        let known = &mut self.rows;
+        let is_exact = self.is_exact[thing.target];
+        let add = |list: &mut [f64], times: f64| {
+            list[rows.clone()].iter_mut().zip(steps).for_each(|(sum, step)| *sum += *step as f64 * times);
+        };
+        match meaning {
+            Meaning::Moved(way) => {
+                add(&mut known.moved[way], 1.0);
+                if is_exact {
+                    add(&mut known.bytes[way], 1.0);
+                }
+            }
+            Meaning::Transactions(way) => add(&mut known.transactions[way], 1.0),
+            Meaning::Sectors(way) => add(&mut known.bytes[way], 512.0),
+            Meaning::OfSize(way, size) => {
+                add(&mut known.transactions[way], 1.0);
+                if !is_exact {
+                    add(&mut known.bytes[way], super::bytes(size) as f64);
+                }
+                if size >= self.best[thing.target] {
+                    add(&mut known.optimal, 1.0);
+                }
+                let counted: i64 =
+                    known.counts[rows].iter().zip(steps).map(|(counts, step)| counts & step).sum();
+                thing.composition[way][size] += counted as u64;
+            }
+        }
+    }
+
+    fn lose(&mut self, index: usize, at: usize, meaning: Meaning, why: Lost) {
+        match meaning {
+            Meaning::Moved(way) if !self.is_exact[self.things[index].target] => {
+                self.rows.moved[way][at] = f64::NAN;
+            }
+            _ if self.rows.lost[at].is_none() => {
+                self.rows.lose(at, why);
+                self.must_repeat = true;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A pass that takes a segment.
+struct Taking<'a> {
+    pass: &'a mut Pass,
+    source: &'a Source,
+    patience_ms: i64,
+    place: &'a dyn Fn(&str) -> Option<usize>,
+}
+
+impl Growth for Taking<'_> {
+    fn begin(&mut self, rows: &Rows<'_>) {
+        self.pass.begin(rows, self.source, self.patience_ms, self.place);
+    }
+
+    fn piece(&mut self, field: usize, row: usize, piece: Piece<'_>) {
+        let known = self.source.fields.iter().position(|(known, _)| *known == field);
+        let Some((place, (_, meaning))) = known.map(|place| (place, self.source.fields[place])) else {
+            return;
+        };
+        let end = row + piece.rows();
+        let first = self.pass.things.partition_point(|thing| thing.rows.end <= row);
+        for index in first..self.pass.things.len() {
+            let rows = self.pass.things[index].rows.clone();
+            if rows.start >= end {
+                break;
+            }
+            let (from, to) = (rows.start.max(row), rows.end.min(end));
+            let (_, rest) = piece.split(from - row);
+            let (part, _) = rest.split(to - from);
+            self.pass.part(index, place, meaning, from, part);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Loads by slot and target, kept until no earlier ones can come any more.
+
+use laggard_core::fsu::Load;
+use std::collections::BTreeMap;
+
+/// Slots that are kept together.
+const CHUNK: i64 = 256;
+
+/// What one target did in one slot.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TargetLoad {
+    /// Of how many seconds the growth is known; none is a missing slot, and so is one of which less than half is known.
+    pub seconds: f64,
+    /// Transactions with the disk, and their bytes.
+    pub load: Load,
+    /// Bytes read and written: for clients, where a target counts them, else with the disk.
+    pub moved: [f64; 2],
+    /// Transactions whose size is known.
+    pub sized: f64,
+    /// Of these, those of the best size, or larger.
+    pub optimal: f64,
+}
+
+impl TargetLoad {
+    /// Adds another.
+    pub fn add(&mut self, other: &TargetLoad) {
+        self.seconds += other.seconds;
+        self.load.add(&other.load);
+        self.moved = [0, 1].map(|way| self.moved[way] + other.moved[way]);
+        self.sized += other.sized;
+        self.optimal += other.optimal;
+    }
+}
+
+/// One slot of all targets.
+#[derive(Debug)]
+pub struct Slot<'a> {
+    /// Its first second.
+    pub time_s: i64,
+    /// What each target did.
+    pub loads: &'a [TargetLoad],
+}
+
+/// Slots under construction.
+pub struct Slots {
+    targets: usize,
+    grid_s: i64,
+    /// By chunk: the loads of its first target, slot by slot, then of the next; so they come, and neighbours stay in the processor's caches.
+    chunks: BTreeMap<i64, Vec<TargetLoad>>,
+    /// Those of one slot, on their way out.
+    gathered: Vec<TargetLoad>,
+    /// Slots before this one are complete.
+    complete: i64,
+}
+
+impl Slots {
+    /// None yet.
+    pub fn new(targets: usize, grid_s: i64) -> Slots {
+        let gathered = Vec::with_capacity(targets);
+        Slots { targets, grid_s: grid_s.max(1), chunks: BTreeMap::new(), gathered, complete: i64::MIN }
+    }
+
+    /// Goes through the loads of a target at some moments: with each the index of the moment, and nothing if its slot is complete.
+    pub fn each_load(
+        &mut self,
+        target: usize,
+        times_s: &[i64],
+        mut each: impl FnMut(usize, Option<&mut TargetLoad>),
+    ) {
+        let size = self.targets * CHUNK as usize;
+        let (grid_s, complete) = (self.grid_s, self.complete);
+        let chunk_of = |time_s: &i64| time_s.div_euclid(grid_s).div_euclid(CHUNK);
+        let mut first = 0;
+        // Moments are in order: those of one chunk come together.
+        for part in times_s.chunk_by(|a, b| chunk_of(a) == chunk_of(b)) {
+            let chunk =
+                self.chunks.entry(chunk_of(&part[0])).or_insert_with(|| vec![TargetLoad::default(); size]);
+            let loads = &mut chunk[target * CHUNK as usize..][..CHUNK as usize];
+            for (index, time_s) in part.iter().enumerate() {
+                let slot = time_s.div_euclid(grid_s);
+                let load = (slot >= complete).then(|| &mut loads[slot.rem_euclid(CHUNK) as usize]);
+                each(first + index, load);
+            }
+            first += part.len();
+        }
+    }
+
+    /// Hands over all slots before a moment.
+    pub fn complete_before(&mut self, time_s: i64, each: &mut dyn FnMut(&Slot<'_>)) {
+        let to = time_s.div_euclid(self.grid_s);
+        let least_s = self.grid_s as f64 / 2.0;
+        while let Some((chunk, all)) = self.chunks.first_key_value() {
+            let first = chunk * CHUNK;
+            for slot in first.max(self.complete)..(first + CHUNK).min(to) {
+                let loads = all.iter().skip((slot - first) as usize).step_by(CHUNK as usize);
+                let known = |load: &TargetLoad| if load.seconds < least_s { TargetLoad::default() } else { *load };
+                self.gathered.clear();
+                self.gathered.extend(loads.map(known));
+                if self.gathered.iter().any(|load| load.seconds > 0.0) {
+                    each(&Slot { time_s: slot * self.grid_s, loads: &self.gathered });
+                }
+            }
+            if to < first + CHUNK {
+                break;
+            }
+            self.chunks.pop_first();
+        }
+        self.complete = self.complete.max(to);
+    }
+}

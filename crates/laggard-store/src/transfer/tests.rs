@@ -1,0 +1,324 @@
+use super::*;
+use crate::problem::Problems;
+use crate::read::read;
+use laggard_activity::kind::Kind;
+use laggard_activity::{Origin, Snapshot, Table, TailReader, TailWriter, name, seal};
+use proptest::prelude::*;
+use std::path::Path;
+
+const START_S: i64 = 1_350_864_005;
+const FIELDS: usize = COUNTS + 2 * SIZES;
+
+/// The counters of a target.
+type Counts = [i64; FIELDS];
+
+fn read_field(bytes: u64) -> usize {
+    COUNTS + size_of(bytes)
+}
+
+fn write_field(bytes: u64) -> usize {
+    COUNTS + SIZES + size_of(bytes)
+}
+
+/// What a target with 3 reads of 4 KiB and `writes` writes of 1 MiB a second has counted.
+fn counts(second: i64, writes: i64) -> Counts {
+    let mut counts = [0; FIELDS];
+    counts[BYTES_READ] = second * 3 * 4000;
+    counts[BYTES_WRITTEN] = (second * writes) << 20;
+    counts[SPACE..SPACE + 2].copy_from_slice(&[1000, 250]);
+    counts[read_field(4096)] = second * 3;
+    counts[write_field(1 << 20)] = second * writes;
+    counts
+}
+
+const BYTES_READ: usize = laggard_activity::transfer::BYTES;
+const BYTES_WRITTEN: usize = BYTES_READ + 1;
+
+/// Writes the file of a host: `sealed` of its samples in row groups of some minutes, the others in the tail.
+fn record(
+    folder: &Path,
+    host: &str,
+    interval_s: i64,
+    samples: usize,
+    sealed: usize,
+    at: &dyn Fn(usize) -> Vec<(&'static str, Counts)>,
+) {
+    let kinds: Vec<&'static Kind> = vec![&TRANSFER];
+    let origin = Origin { host: host.into(), interval_s: interval_s as u32, kinds };
+    let path = folder.join(name::stem(host, START_S) + ".tail");
+    let snapshot = |index: usize| {
+        let mut table = Table::new(&TRANSFER);
+        at(index).into_iter().for_each(|(name, counts)| table.push(name, &counts));
+        let tables = if table.names.is_empty() { Vec::new() } else { vec![table] };
+        Snapshot { time_s: START_S + interval_s * index as i64, late_ms: 0, tables }
+    };
+    let snapshots: Vec<Snapshot> = (0..samples).map(snapshot).collect();
+    let mut tail = TailWriter::create(&path, origin.clone(), 0).unwrap();
+    for part in snapshots[..sealed].chunks(40) {
+        tail.append(part).unwrap();
+        let reader = TailReader::open(&path).unwrap();
+        seal::seal(&name::beside(&path, name::SEALED), &reader).unwrap();
+        tail = TailWriter::create(&path, origin.clone(), tail.sequence).unwrap();
+    }
+    tail.append(&snapshots[sealed..]).unwrap();
+}
+
+/// Replays a folder: targets by name, each slot's loads, and the account.
+fn replayed(folder: &Path, grid_s: i64) -> (Vec<String>, BTreeMap<i64, Vec<TargetLoad>>, Account) {
+    let recording = read(&[folder.to_path_buf()], None, &mut Problems::default(), &|_, _| {}).unwrap();
+    let hosts = recording.hosts();
+    let targets = targets(hosts);
+    let mut slots = BTreeMap::new();
+    let best = best_sizes(hosts, &targets);
+    let mut last = i64::MIN;
+    let account = replay(hosts, &targets, grid_s, &best, &|_, _| {}, &mut |slot| {
+        assert!(slot.time_s > last, "in time order, each once");
+        last = slot.time_s;
+        slots.insert(slot.time_s, slot.loads.to_vec());
+    });
+    (targets.into_iter().map(|target| target.name).collect(), slots, account)
+}
+
+#[test]
+fn loads_are_what_counters_grew() {
+    let folder = tempfile::tempdir().unwrap();
+    // What the disks of a server with targets do is theirs already.
+    let hosts: [(&str, &[(&str, i64)]); 3] = [
+        ("oss1", &[("fs-OST0000", 1), ("fs-OST0001", 2)]),
+        ("oss2", &[("fs-OST0002", 1), ("sdc", 7)]),
+        ("oss3", &[("sdb", 2)]),
+    ];
+    for (host, things) in hosts {
+        let at = |index: usize| {
+            things.iter().map(|(name, writes)| (*name, counts(5 * index as i64, *writes))).collect()
+        };
+        record(folder.path(), host, 5, 200, 120, &at);
+    }
+    let (names, slots, account) = replayed(folder.path(), 5);
+    assert_eq!(names, ["fs-OST0000", "fs-OST0001", "fs-OST0002", "oss3:sdb"]);
+    assert_eq!(slots.len(), 199, "the first sample says nothing");
+    for loads in slots.values() {
+        for (index, (load, writes)) in loads.iter().zip([1.0, 2.0, 1.0, 2.0]).enumerate() {
+            assert_eq!((load.seconds, load.load.reads, load.load.writes), (5.0, 15.0, 5.0 * writes));
+            let exactly = index == 3;
+            assert_eq!(
+                load.load.read_bytes,
+                if exactly { 60_000.0 } else { 15.0 * 4096.0 },
+                "a disk counts its own bytes"
+            );
+            assert_eq!(load.moved, [60_000.0, 5.0 * writes * 1048576.0], "as clients counted them");
+            assert_eq!(load.optimal, 5.0 * writes, "1 MiB is the largest");
+        }
+    }
+    assert_eq!((account.intervals, account.holes, account.resets), (4 * 199, 0, 0));
+    assert_eq!(account.compositions[1][1][size_of(1 << 20)], 199 * 10);
+    let recording = read(&[folder.path().to_path_buf()], None, &mut Problems::default(), &|_, _| {}).unwrap();
+    assert_eq!(fullness(recording.hosts(), &targets(recording.hosts())), [0.75; 4]);
+}
+
+#[test]
+fn a_restart_loses_one_interval_and_nothing_is_ever_negative() {
+    // The write counter restarts from zero and passes its old value; reads go on: a server that was replaced in between.
+    let at = |index: usize| {
+        let mut now = counts(5 * index as i64, 2);
+        if index >= 50 {
+            now[write_field(1 << 20)] = 10 * (index as i64 - 50);
+        }
+        vec![("fs-OST0000", now)]
+    };
+    for sealed in [0, 50, 80, 100] {
+        let folder = tempfile::tempdir().unwrap();
+        record(folder.path(), "oss1", 5, 100, sealed, &at);
+        let (_, slots, account) = replayed(folder.path(), 5);
+        assert_eq!((account.resets, account.intervals), (1, 98), "{sealed} sealed");
+        assert_eq!(slots.len(), 98);
+        assert!(slots.values().flatten().all(|load| load.load.writes == 10.0 && load.load.reads == 15.0));
+        assert_eq!(account.compositions[0][0][size_of(4096)], 98 * 15, "nor does what else grew then count");
+    }
+}
+
+#[test]
+fn a_target_that_is_away_is_missing_not_idle() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |index: usize| {
+        let mut all = vec![("fs-OST0000", counts(5 * index as i64, 1))];
+        if !(30..60).contains(&index) {
+            all.push(("fs-OST0001", counts(5 * index as i64, 1)));
+        }
+        all
+    };
+    record(folder.path(), "oss1", 5, 100, 70, &at);
+    let (_, slots, account) = replayed(folder.path(), 5);
+    let missing = slots.values().filter(|loads| loads[1].seconds == 0.0).count();
+    assert_eq!((slots.len(), missing), (99, 31), "thirty away, and the one whose growth is not known");
+    assert_eq!(account.holes, 1);
+}
+
+#[test]
+fn a_size_that_was_never_seen_before_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |index: usize| {
+        let mut now = counts(5 * index as i64, 1);
+        now[write_field(1 << 24)] = (index as i64 - 50).max(0);
+        vec![("fs-OST0000", now)]
+    };
+    record(folder.path(), "oss1", 5, 100, 100, &at);
+    let (_, _, account) = replayed(folder.path(), 5);
+    assert_eq!(account.compositions[0][1][size_of(1 << 24)], 49);
+}
+
+#[test]
+fn the_best_size_is_that_of_each_file_system() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |index: usize| {
+        let mut large = [0; FIELDS];
+        large[write_field(1 << 22)] = 10 * index as i64;
+        vec![("a-OST0000", counts(5 * index as i64, 2)), ("b-OST0000", large)]
+    };
+    record(folder.path(), "oss1", 5, 100, 100, &at);
+    let (_, slots, _) = replayed(folder.path(), 5);
+    assert!(
+        slots.values().all(|loads| loads.iter().all(|load| load.optimal == 10.0)),
+        "1 MiB of a, 4 MiB of b"
+    );
+}
+
+#[test]
+fn a_counter_that_wraps_loses_one_interval() {
+    // Past the largest that fits, it stands still; then it is small again.
+    let at = |index: usize| {
+        let mut now = counts(5 * index as i64, 2);
+        now[read_field(4096)] = match index {
+            ..50 => i64::MAX - 100 + 2 * index as i64,
+            _ => 2 * index as i64,
+        };
+        vec![("fs-OST0000", now)]
+    };
+    let folder = tempfile::tempdir().unwrap();
+    record(folder.path(), "oss1", 5, 100, 60, &at);
+    let (_, slots, account) = replayed(folder.path(), 5);
+    assert_eq!((account.resets, slots.len()), (1, 98));
+    assert!(slots.values().flatten().all(|load| load.load.reads == 2.0));
+}
+
+#[test]
+fn a_moment_is_no_observation() {
+    // Samples a fifth of a slot apart, and then none: 1 s of 5 is known.
+    let at =
+        |index: usize| if index < 2 { vec![("fs-OST0000", counts(index as i64, 2))] } else { Vec::new() };
+    let folder = tempfile::tempdir().unwrap();
+    record(folder.path(), "oss1", 1, 10, 0, &at);
+    let (_, slots, _) = replayed(folder.path(), 5);
+    assert!(slots.is_empty(), "{slots:?}");
+}
+
+#[test]
+fn a_stray_large_transaction_is_not_the_best_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |index: usize| {
+        let mut now = counts(500 * index as i64, 1);
+        now[write_field(1 << 25)] = i64::from(index > 50);
+        vec![("fs-OST0000", now)]
+    };
+    record(folder.path(), "oss1", 5, 100, 100, &at);
+    let recording = read(&[folder.path().to_path_buf()], None, &mut Problems::default(), &|_, _| {}).unwrap();
+    let hosts = recording.hosts();
+    let best: Vec<u64> = best_sizes(hosts, &targets(hosts)).into_iter().map(bytes).collect();
+    assert_eq!(best, [1 << 20]);
+}
+
+#[test]
+fn where_brw_stats_cannot_be_read_for_a_while_only_that_while_is_lost() {
+    let at = |index: usize| {
+        let mut now = counts(5 * index as i64, 1);
+        if (40..45).contains(&index) {
+            now[COUNTS..].fill(ABSENT);
+        }
+        vec![("fs-OST0000", now)]
+    };
+    for sealed in [0, 100] {
+        let folder = tempfile::tempdir().unwrap();
+        record(folder.path(), "oss1", 5, 100, sealed, &at);
+        let (_, slots, account) = replayed(folder.path(), 5);
+        assert_eq!(
+            (slots.len(), account.uncounted, account.holes),
+            (93, 5, 1),
+            "five absent, and the first after them"
+        );
+        assert!(slots.values().flatten().all(|load| load.load.writes == 5.0));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn what_is_followed_is_what_is_replayed(
+        steps in proptest::collection::vec((0i64..50, 0i64..3), 60),
+        cuts in proptest::collection::vec(2usize..59, 0..6),
+        fall in 1usize..60,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let snapshot = |index: usize| {
+            let mut table = Table::new(&TRANSFER);
+            let mut now = [0; FIELDS];
+            for (small, large) in &steps[if index < fall { 0 } else { fall }..=index] {
+                now[read_field(4096)] += small;
+                now[write_field(1 << 20)] += large;
+            }
+            table.push("fs-OST0000", &now);
+            Snapshot { time_s: START_S + 5 * index as i64, late_ms: 0, tables: vec![table] }
+        };
+        let origin = Origin { host: "oss1".into(), interval_s: 5, kinds: vec![&TRANSFER] };
+        let mut tail = TailWriter::create(&folder.path().join(name::stem("oss1", START_S) + ".tail"), origin, 0).unwrap();
+        let mut cuts: Vec<usize> = cuts.into_iter().chain([2, 60]).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let mut followed = BTreeMap::new();
+        let mut following: Option<live::LiveLoads> = None;
+        let mut from = 0;
+        for to in cuts {
+            tail.append(&(from..to).map(snapshot).collect::<Vec<_>>()).unwrap();
+            from = to;
+            let live = following.get_or_insert_with(|| {
+                let paths = [folder.path().to_path_buf()];
+                let recording = read(&paths, None, &mut Problems::default(), &|_, _| {}).unwrap();
+                live::LiveLoads::new(recording.hosts(), &targets(recording.hosts()), &paths, 15)
+            });
+            let stranger = live.look(&mut |slot| {
+                followed.insert(slot.time_s, slot.loads.to_vec());
+            });
+            prop_assert_eq!(stranger, None);
+        }
+        let (_, mut replayed, _) = replayed(folder.path(), 15);
+        // The last slot may still get samples, and what is optimal is for reports.
+        let last = replayed.keys().last().copied();
+        replayed.retain(|time_s, _| Some(*time_s) != last || followed.contains_key(time_s));
+        replayed.values_mut().flatten().for_each(|load| load.optimal = 0.0);
+        prop_assert_eq!(followed, replayed);
+    }
+
+    #[test]
+    fn sealed_or_not_is_the_same(
+        steps in proptest::collection::vec((0i64..50, 0i64..3, 0i64..400), 60),
+        sealed in 0usize..60,
+        falls in proptest::collection::vec(1usize..60, 0..3),
+    ) {
+        let at = |index: usize| {
+            let from = falls.iter().copied().filter(|fall| *fall <= index).max().unwrap_or(0);
+            let mut now = [0; FIELDS];
+            for (small, large, bytes) in &steps[from..=index] {
+                now[read_field(4096)] += small;
+                now[write_field(1 << 20)] += large;
+                now[BYTES_READ] += bytes;
+            }
+            vec![("fs-OST0000", now)]
+        };
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        record(one.path(), "oss1", 5, 60, 0, &at);
+        record(other.path(), "oss1", 5, 60, sealed, &at);
+        let (a, b) = (replayed(one.path(), 15), replayed(other.path(), 15));
+        prop_assert_eq!(&a.1, &b.1);
+        prop_assert_eq!(a.2, b.2);
+        prop_assert!(a.1.values().flatten().all(|load| load.load.reads >= 0.0 && load.moved[0] >= 0.0));
+    }
+}
