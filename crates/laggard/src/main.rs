@@ -2,6 +2,7 @@
 
 mod cli;
 mod demo;
+mod fsu;
 mod report;
 mod session;
 

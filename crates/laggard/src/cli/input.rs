@@ -68,7 +68,7 @@ pub struct Prometheus {
     ca_file: Option<PathBuf>,
 }
 
-fn moment(text: &str) -> Result<i64, String> {
+pub fn moment(text: &str) -> Result<i64, String> {
     time::parse(text)
         .ok_or_else(|| "not a time; ISO 8601 such as 2026-11-16T03:00:00Z, or seconds since 1970".into())
 }
@@ -193,7 +193,8 @@ impl Input {
         Ok(folder)
     }
 
-    fn topology(&self) -> Result<Option<Topology>, Failure> {
+    /// The topology, if one is given.
+    pub fn topology(&self) -> Result<Option<Topology>, Failure> {
         let Some(path) = &self.topology else { return Ok(None) };
         let text = std::fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;
         let said = |error| Failure::Said(format!("{}: {error}", path.display()));

@@ -6,6 +6,7 @@ mod compare;
 mod demo;
 mod diagnose;
 mod follow;
+mod fsu;
 mod import;
 mod input;
 mod train;
@@ -31,6 +32,7 @@ enum Verb {
     Train(train::Args),
     Compare(compare::Args),
     Diagnose(diagnose::Args),
+    Fsu(fsu::Args),
 }
 
 /// What a verb found.
@@ -76,6 +78,7 @@ pub fn run() -> ExitCode {
         Verb::Train(args) => train::run(&args),
         Verb::Compare(args) => compare::run(&args),
         Verb::Diagnose(args) => diagnose::run(&args),
+        Verb::Fsu(args) => fsu::run(&args),
     };
     match outcome {
         Ok(Outcome::Quiet) => ExitCode::from(0),

@@ -152,7 +152,7 @@ fn samples(session: &Session, incident: &Incident, worst: usize, metric: Metric)
     html! {
         h3 { (metric) " of " (session.roster.components[worst].name) " and its peers" }
         figure {
-            (plot::lines(&lines, &axis, (incident.first_s, incident.last_s), metric.properties().unit, congestion))
+            (plot::lines(&lines, &axis, Some((incident.first_s, incident.last_s)), metric.properties().unit, congestion))
             figcaption {
                 span.key.suspect {} (session.roster.components[worst].name)
                 span.key.median {} "median of the peers"
@@ -229,7 +229,7 @@ fn heat_maps(session: &Session) -> Markup {
         section id="scores" {
             h2 { "Scores of all components over time" }
             @if shown.is_empty() { p { "Nothing stood out." } } @else {
-                (plot::heat_legend())
+                (plot::heat_legend(&plot::SCORES, Some("anomalous after the filter")))
                 @if !session.diagnosis.trained {
                     p.legend { "Untrained, a score above the threshold counts only if the difference also matters in the metric's own unit." }
                 }
@@ -264,7 +264,7 @@ fn heat_map(session: &Session, group: usize, metric: Metric, suspects: &[usize])
     let rows: Vec<(String, Vec<Cell>)> = rows.into_iter().map(row).collect();
     html! {
         figure {
-            (plot::heat_map(&rows, &times))
+            (plot::heat_map(&rows, &times, &plot::SCORES))
             @if left_out > 0 { figcaption { (left_out) " more members are not drawn" } }
         }
     }
@@ -272,7 +272,7 @@ fn heat_map(session: &Session, group: usize, metric: Metric, suspects: &[usize])
 
 /// The worst of a component in the windows of one column.
 fn cell(column: &[&JudgedWindow], id: usize) -> Cell {
-    let mut cell = Cell { ratio: f64::NAN, anomalous: false };
+    let mut cell = Cell { value: f64::NAN, marked: false };
     for window in column {
         let Ok(position) = window.components.binary_search(&id) else { continue };
         let ratio = match window.scores[position] {
@@ -280,8 +280,8 @@ fn cell(column: &[&JudgedWindow], id: usize) -> Cell {
             Score::WithinThreshold => 0.5,
             Score::Missing => continue,
         };
-        cell.ratio = cell.ratio.max(ratio);
-        cell.anomalous |= window.anomalous[position];
+        cell.value = cell.value.max(ratio);
+        cell.marked |= window.anomalous[position];
     }
     cell
 }

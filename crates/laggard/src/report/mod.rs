@@ -2,7 +2,7 @@
 
 mod html;
 mod json;
-mod plot;
+pub mod plot;
 mod text;
 pub mod words;
 
@@ -10,12 +10,12 @@ use crate::cli::Failure;
 use crate::session::Session;
 use clap::ValueEnum;
 
-/// Output formats of a diagnosis.
+/// Output formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// One line per problem, worst first.
+    /// For people.
     Text,
-    /// Schema laggard/diagnosis/1.
+    /// For programs; the schema is named in it.
     Json,
     /// One self-contained page with plots.
     Html,

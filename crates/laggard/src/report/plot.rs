@@ -155,14 +155,21 @@ pub struct Line {
     pub class: &'static str,
 }
 
-/// All peers superimposed over time, the suspect on top; `shaded` is the anomalous time.
-pub fn lines(lines: &[Line], axis: &TimeAxis, shaded: (i64, i64), unit: &str, logarithmic: bool) -> Markup {
+/// Lines superimposed over time, the last on top; `shaded` is the anomalous time.
+pub fn lines(
+    lines: &[Line],
+    axis: &TimeAxis,
+    shaded: Option<(i64, i64)>,
+    unit: &str,
+    logarithmic: bool,
+) -> Markup {
     let thin: Vec<(&Line, Vec<(f64, f64)>)> = lines.iter().map(|line| (line, columns(line, axis))).collect();
     let values = ValueAxis::new(scale_of(&thin), logarithmic);
-    let (from, to) = (axis.x(shaded.0), axis.x(shaded.1));
     html! {
         svg.plot viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" {
-            rect.anomalous x=(px(from)) y=(TOP) width=(px((to - from).max(1.0))) height=(HEIGHT - TOP - BOTTOM) {}
+            @if let Some((from, to)) = shaded.map(|(from, to)| (axis.x(from), axis.x(to))) {
+                rect.anomalous x=(px(from)) y=(TOP) width=(px((to - from).max(1.0))) height=(HEIGHT - TOP - BOTTOM) {}
+            }
             (values.draw(unit))
             (axis.draw())
             @for (line, points) in &thin {
@@ -255,17 +262,52 @@ pub fn distributions(lines: &[(String, &'static str, Vec<f64>)], unit: &str) -> 
     }
 }
 
+/// Bars side by side for each label: the CSS class of each bar's kind, its name, and its values.
+pub fn bars(labels: &[String], kinds: &[(&'static str, &str, Vec<f64>)], unit: &str) -> Markup {
+    let values =
+        ValueAxis::new(kinds.iter().flat_map(|(_, _, values)| values.iter().copied()).collect(), false);
+    let group = (WIDTH - LEFT - RIGHT) / labels.len().max(1) as f64;
+    let width = group * 0.9 / kinds.len().max(1) as f64;
+    let bottom = HEIGHT - BOTTOM;
+    // Labels need room.
+    let every = labels.len().div_ceil(20).max(1);
+    html! {
+        svg.plot viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" {
+            (values.draw(unit))
+            g.axis {
+                line x1=(LEFT) x2=(WIDTH - RIGHT) y1=(bottom) y2=(bottom) {}
+                @for (index, label) in labels.iter().enumerate().step_by(every) {
+                    text x=(px(LEFT + group * (index as f64 + 0.5))) y=(bottom + 17.0) text-anchor="middle" { (label) }
+                }
+            }
+            @for (kind, (class, name, heights)) in kinds.iter().enumerate() {
+                @for (index, value) in heights.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+                    @let left = LEFT + group * index as f64 + group * 0.05 + width * kind as f64;
+                    // What is there must be seen, however little it is.
+                    @let top = values.y(*value).min(bottom - 1.0);
+                    rect class={ "bar " (class) } x=(px(left)) y=(px(top)) width=(px(width)) height=(px(bottom - top)) {
+                        title { (labels[index]) ": " (name) " " (short(*value)) " " (unit) }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// One cell of a heat map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
-    /// Score over threshold; NaN is undecided.
-    pub ratio: f64,
-    /// Anomalous after the filter.
-    pub anomalous: bool,
+    /// On the map's scale; NaN is not known.
+    pub value: f64,
+    /// Whether a bar is under it.
+    pub marked: bool,
 }
 
-/// Components by time, coloured by score over threshold; a bar under a cell says anomalous after the filter.
-pub fn heat_map(rows: &[(String, Vec<Cell>)], columns: &[(i64, i64)]) -> Markup {
+/// What a heat map's colours mean: upper bounds, each with its name. The last is what is not known.
+pub type Scale = [(f64, &'static str); 7];
+
+/// Components by time, in colours.
+pub fn heat_map(rows: &[(String, Vec<Cell>)], columns: &[(i64, i64)], scale: &Scale) -> Markup {
     const ROW: f64 = 16.0;
     const NAMES: f64 = 150.0;
     let width = (WIDTH - NAMES - RIGHT) / columns.len().max(1) as f64;
@@ -276,11 +318,11 @@ pub fn heat_map(rows: &[(String, Vec<Cell>)], columns: &[(i64, i64)]) -> Markup 
             @for (index, (name, cells)) in rows.iter().enumerate() {
                 @let top = ROW * index as f64;
                 text x=(NAMES - 6.0) y=(px(top + 12.0)) text-anchor="end" { (name) }
-                @for (from, to, level, anomalous) in runs(cells) {
+                @for (from, to, level, marked) in runs(cells, scale) {
                     rect class=(format!("h{level}")) x=(px(x(from))) y=(px(top + 1.0)) width=(px(x(to) - x(from))) height=(ROW - 2.0) {
-                        title { (name) ": " (time::format(columns[from].0)) " to " (time::format(columns[to - 1].1)) ", " (LEVELS[level].1) }
+                        title { (name) ": " (time::format(columns[from].0)) " to " (time::format(columns[to - 1].1)) ", " (scale[level].1) }
                     }
-                    @if anomalous {
+                    @if marked {
                         rect.filtered x=(px(x(from))) y=(px(top + ROW - 4.0)) width=(px(x(to) - x(from))) height="3" {}
                     }
                 }
@@ -296,8 +338,8 @@ pub fn heat_map(rows: &[(String, Vec<Cell>)], columns: &[(i64, i64)]) -> Markup 
     }
 }
 
-/// Upper bound of score over threshold, and what it is called.
-const LEVELS: [(f64, &str); 7] = [
+/// Scores over thresholds.
+pub const SCORES: Scale = [
     (0.5, "below half of the threshold"),
     (1.0, "below the threshold"),
     (2.0, "up to 2 times the threshold"),
@@ -307,33 +349,35 @@ const LEVELS: [(f64, &str); 7] = [
     (f64::NAN, "undecided"),
 ];
 
-fn level(ratio: f64) -> usize {
-    if ratio.is_nan() { 6 } else { LEVELS.iter().position(|(bound, _)| ratio <= *bound).unwrap_or(5) }
+fn level(value: f64, scale: &Scale) -> usize {
+    if value.is_nan() { 6 } else { scale.iter().position(|(bound, _)| value <= *bound).unwrap_or(5) }
 }
 
 /// Neighbouring cells of one colour become one rectangle.
-fn runs(cells: &[Cell]) -> Vec<(usize, usize, usize, bool)> {
+fn runs(cells: &[Cell], scale: &Scale) -> Vec<(usize, usize, usize, bool)> {
     let mut runs: Vec<(usize, usize, usize, bool)> = Vec::new();
     for (column, cell) in cells.iter().enumerate() {
-        let now = (level(cell.ratio), cell.anomalous);
+        let now = (level(cell.value, scale), cell.marked);
         match runs.last_mut() {
-            Some((_, to, level, anomalous)) if (*level, *anomalous) == now => *to = column + 1,
+            Some((_, to, level, marked)) if (*level, *marked) == now => *to = column + 1,
             _ => runs.push((column, column + 1, now.0, now.1)),
         }
     }
     runs
 }
 
-/// The colours of a heat map, explained.
-pub fn heat_legend() -> Markup {
+/// The colours of a heat map, explained, and what a bar under a cell means.
+pub fn heat_legend(scale: &Scale, mark: Option<&str>) -> Markup {
     html! {
         p.legend {
-            @for (index, (_, name)) in LEVELS.iter().enumerate() {
+            @for (index, (_, name)) in scale.iter().enumerate() {
                 svg width="14" height="12" { rect class=(format!("h{index}")) width="12" height="12" {} }
                 (name) " " (PreEscaped("&ensp;"))
             }
-            svg width="14" height="12" { rect.filtered y="8" width="12" height="3" {} }
-            "anomalous after the filter"
+            @if let Some(mark) = mark {
+                svg width="14" height="12" { rect.filtered y="8" width="12" height="3" {} }
+                (mark)
+            }
         }
     }
 }
@@ -368,8 +412,8 @@ mod tests {
 
     #[test]
     fn equal_neighbours_become_one_rectangle() {
-        let cell = |ratio| Cell { ratio, anomalous: false };
-        let found = runs(&[cell(0.1), cell(0.2), cell(3.0), cell(f64::NAN)]);
+        let cell = |value| Cell { value, marked: false };
+        let found = runs(&[cell(0.1), cell(0.2), cell(3.0), cell(f64::NAN)], &SCORES);
         assert_eq!(found, [(0, 2, 0, false), (2, 3, 3, false), (3, 4, 6, false)]);
     }
 }

@@ -4,6 +4,7 @@ mod bad_input;
 mod browser;
 mod commands;
 mod documents;
+mod fsu;
 mod recordings;
 mod synthetic;
 

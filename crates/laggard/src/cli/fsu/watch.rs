@@ -1,0 +1,156 @@
+//! `laggard fsu watch`: utilization while it is recorded.
+
+use crate::cli::follow::await_first;
+use crate::cli::input::Input;
+use crate::cli::{Failure, Outcome};
+use crate::fsu::{FileSystem, Moment, file_systems, models, words};
+use clap::{Args as ClapArgs, ValueEnum};
+use laggard_core::fsu::Class;
+use laggard_store::time;
+use laggard_store::transfer::live::LiveLoads;
+use laggard_store::transfer::{self, Target};
+use serde_json::json;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Say how busy file systems are while they are recorded: a line each interval
+#[derive(ClapArgs)]
+pub struct Args {
+    #[command(flatten)]
+    input: Input,
+
+    /// What a transaction costs, from `laggard fsu calibrate`
+    #[arg(long, value_name = "FILE")]
+    coefficients: PathBuf,
+
+    /// Each target too
+    #[arg(long)]
+    targets: bool,
+
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Lines::Text)]
+    format: Lines,
+}
+
+/// Output formats of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Lines {
+    /// A line for people.
+    Text,
+    /// A line of JSON.
+    Json,
+}
+
+/// Collectors write every five seconds.
+const EVERY: Duration = Duration::from_secs(1);
+
+pub fn run(args: &Args) -> Result<Outcome, Failure> {
+    let coefficients = super::coefficients(&args.coefficients)?;
+    let topology = args.input.topology()?;
+    await_first(&args.input.paths)?;
+    let mut told_s = None;
+    loop {
+        let recording = args.input.recording()?;
+        let hosts = recording.hosts();
+        let targets = transfer::targets(hosts);
+        if targets.is_empty() {
+            return Err(Failure::Said("neither targets nor disks in what is recorded".into()));
+        }
+        let fullness = transfer::fullness(hosts, &targets);
+        let models = models(&targets, &fullness, &coefficients).map_err(Failure::Said)?;
+        let systems = file_systems(&targets, topology.as_ref());
+        let grid_s = super::grid_s(&args.input, &recording);
+        let mut live = LiveLoads::new(hosts, &targets, &args.input.paths, grid_s);
+        // What was recorded before is for `report`.
+        let mut from_s = *told_s.get_or_insert_with(|| hosts.span_s().map_or(0, |(_, last_s)| last_s));
+        drop(recording);
+        loop {
+            let mut lines = Vec::new();
+            let stranger = live.look(&mut |slot| {
+                if slot.time_s < from_s {
+                    return;
+                }
+                from_s = slot.time_s + 1;
+                for system in &systems {
+                    let one = |index: &usize| Moment::of_one(*index, &slot.loads[*index], &models[*index]);
+                    let each: Vec<Moment> = system.targets.iter().filter_map(one).collect();
+                    let all = Moment::of_all(each.iter());
+                    let time_s = slot.time_s;
+                    lines.extend(
+                        all.map(|all| Told { time_s, system, all, each, targets: &targets }.line(args)),
+                    );
+                }
+            });
+            let mut out = std::io::stdout().lock();
+            let written =
+                lines.iter().try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush());
+            match written {
+                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(Outcome::Quiet),
+                other => other.map_err(|error| Failure::Said(format!("stdout: {error}")))?,
+            }
+            drop(out);
+            if let Some(name) = stranger {
+                eprintln!("laggard: {name} is new");
+                told_s = Some(from_s);
+                break;
+            }
+            std::thread::sleep(EVERY);
+        }
+    }
+}
+
+/// One file system in one slot.
+struct Told<'a> {
+    time_s: i64,
+    system: &'a FileSystem,
+    all: Moment,
+    each: Vec<Moment>,
+    targets: &'a [Target],
+}
+
+impl Told<'_> {
+    /// Each target with its utilization, where it is known.
+    fn each(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.each.iter().map(|seen| (self.targets[seen.busiest.0].name.as_str(), seen.utilization))
+    }
+
+    fn line(&self, args: &Args) -> String {
+        let (seen, missing) = (&self.all, self.system.targets.len() - self.all.present);
+        let busiest = &self.targets[seen.busiest.0].name;
+        let achievable = seen.achievable().map(|rate| rate * seen.present as f64);
+        if args.format == Lines::Json {
+            let mut line = json!({
+                "time": time::format(self.time_s),
+                "file_system": self.system.name,
+                "utilization": seen.utilization,
+                "class": Class::of(seen.utilization).name(),
+                "read_bytes_s": seen.rates[0],
+                "written_bytes_s": seen.rates[1],
+                "achievable_bytes_s": achievable,
+                "busiest": { "target": busiest, "utilization": seen.busiest.1 },
+                "missing_targets": missing,
+            });
+            if args.targets {
+                line["targets"] = self.each().map(|(name, value)| (name.to_string(), json!(value))).collect();
+            }
+            return line.to_string();
+        }
+        let missing = if missing > 0 { format!("  {missing} targets missing") } else { String::new() };
+        let mut line = format!(
+            "{}  {}  {:>7} {:<8}  read {:>9}  written {:>9}  achievable {:>9}  busiest {busiest} {}{missing}",
+            time::format(self.time_s),
+            self.system.name,
+            words::percent(seen.utilization),
+            Class::of(seen.utilization).name(),
+            words::rate(seen.rates[0]),
+            words::rate(seen.rates[1]),
+            achievable.map_or_else(|| "-".into(), words::rate),
+            words::percent(seen.busiest.1),
+        );
+        if args.targets {
+            self.each().for_each(|(name, value)| line += &format!("\n    {name}  {}", words::percent(value)));
+        }
+        line
+    }
+}

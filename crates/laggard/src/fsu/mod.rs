@@ -1,0 +1,451 @@
+//! How busy the file systems of a recording were: loads become utilizations, surveys and series.
+
+pub mod html;
+pub mod json;
+pub mod metadata;
+pub mod refit;
+pub mod text;
+pub mod words;
+
+use laggard_core::fsu::contention::Contention;
+use laggard_core::fsu::{Coefficients, Load, Model, Survey, calibrate};
+use laggard_core::model::Topology;
+use laggard_store::Recording;
+use laggard_store::transfer::{self, Account, Composition, Slot, Target, TargetLoad};
+use metadata::MetadataUse;
+use std::collections::BTreeMap;
+
+/// Points of a series, at most: what a plot can show.
+const MOST_POINTS: i64 = 1000;
+/// Steps between points.
+const STEPS_S: [i64; 14] = [1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400];
+/// The paper's interval; coarser where the data is.
+pub const GRID_S: i64 = 5;
+
+/// What is wanted.
+pub struct Asked {
+    /// The coefficients.
+    pub coefficients: Coefficients,
+    /// Controllers and file systems, where they are not known from names.
+    pub topology: Option<Topology>,
+    /// Seconds of an observation.
+    pub grid_s: i64,
+    /// Bytes of the best transactions; found in the data, for each file system, where not given.
+    pub optimal: Option<u64>,
+}
+
+/// A point of a series: some slots together.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Point {
+    /// Slots with a value.
+    pub observations: u64,
+    /// Sum of the utilizations.
+    sum: f64,
+    /// The highest.
+    pub highest: f64,
+    /// Sum of the bytes per second read and written.
+    rates: [f64; 2],
+    /// Bytes with the disks, the seconds that they take, and those without any latency, of so many target-seconds.
+    bytes: f64,
+    busy_s: f64,
+    transfer_s: f64,
+    seconds: f64,
+}
+
+impl Point {
+    fn add(&mut self, seen: &Moment) {
+        self.observations += 1;
+        self.sum += seen.utilization;
+        self.highest = self.highest.max(seen.utilization);
+        self.rates = [0, 1].map(|way| self.rates[way] + seen.rates[way]);
+        self.bytes += seen.all.load.bytes();
+        self.busy_s += seen.busy_s;
+        self.transfer_s += seen.transfer_s;
+        self.seconds += seen.all.seconds;
+    }
+
+    /// Utilization by bytes alone.
+    pub fn by_bandwidth(&self) -> f64 {
+        100.0 * self.transfer_s / self.seconds
+    }
+
+    /// Bytes per second of one target with these sizes, if kept busy; nothing without transactions.
+    pub fn achievable(&self) -> Option<f64> {
+        (self.busy_s > 0.0).then(|| self.bytes / self.busy_s)
+    }
+
+    /// Mean utilization.
+    pub fn utilization(&self) -> f64 {
+        self.sum / self.observations as f64
+    }
+
+    /// Mean bytes per second, read and written.
+    pub fn rates(&self) -> [f64; 2] {
+        self.rates.map(|sum| sum / self.observations as f64)
+    }
+}
+
+/// Points in time order, each with its first second.
+pub type Series = Vec<(i64, Point)>;
+
+/// Everything that was added up over one target, or one file system.
+#[derive(Debug, Clone, Default)]
+pub struct Use {
+    /// Utilization, observation by observation.
+    pub survey: Survey,
+    /// Over time.
+    pub series: Series,
+    /// All transactions.
+    pub load: Load,
+    /// Seconds that a disk which does nothing else needs for them.
+    pub busy_s: f64,
+    /// The same without any latency: what bandwidth alone would tell.
+    pub transfer_s: f64,
+    /// Target-seconds observed.
+    pub seconds: f64,
+    /// Bytes read and written, for clients where that is known.
+    pub moved: [f64; 2],
+}
+
+impl Use {
+    /// Utilization by bytes alone: how busy one would think it is.
+    pub fn by_bandwidth(&self) -> f64 {
+        100.0 * self.transfer_s / self.seconds
+    }
+
+    /// Bytes per second of one target with this pattern, if kept busy; nothing without transactions.
+    pub fn achievable(&self) -> Option<f64> {
+        (self.busy_s > 0.0).then(|| self.load.bytes() / self.busy_s)
+    }
+}
+
+/// One target.
+#[derive(Debug, Clone)]
+pub struct TargetUse {
+    /// Which.
+    pub target: Target,
+    /// Its coefficients.
+    pub model: Model,
+    /// How full it is, 0 to 1; NaN is unknown.
+    pub fullness: f64,
+    /// What it did.
+    pub of: Use,
+    /// Sizes of its transactions.
+    pub composition: Composition,
+}
+
+/// One file system.
+#[derive(Debug, Clone)]
+pub struct FileSystem {
+    /// Its name.
+    pub name: String,
+    /// Indices of its targets.
+    pub targets: Vec<usize>,
+    /// What it did; the utilization is the mean over its targets.
+    pub of: Use,
+    /// Sizes of its transactions.
+    pub composition: Composition,
+    /// Slots in which some target was missing.
+    pub incomplete: u64,
+    /// Bytes of its best transactions.
+    pub optimal: u64,
+}
+
+impl FileSystem {
+    /// Bytes per second of all targets together.
+    pub fn mean_rates(&self) -> [f64; 2] {
+        self.of.moved.map(|bytes| bytes / self.of.seconds * self.targets.len() as f64)
+    }
+}
+
+/// Targets that share something.
+pub struct Shared {
+    /// `server` or `controller`.
+    pub what: &'static str,
+    /// What they do to each other.
+    pub contention: Contention,
+}
+
+/// How busy everything was.
+pub struct Utilization {
+    /// First second.
+    pub from_s: i64,
+    /// Last second.
+    pub to_s: i64,
+    /// Seconds of an observation.
+    pub grid_s: i64,
+    /// Seconds between points of the series.
+    pub step_s: i64,
+    /// File systems by name.
+    pub file_systems: Vec<FileSystem>,
+    /// Targets by name.
+    pub targets: Vec<TargetUse>,
+    /// Servers, and controllers where the topology has them.
+    pub shared: Vec<Shared>,
+    /// Experimental: metadata targets.
+    pub metadata: Vec<MetadataUse>,
+    /// What was lost on the way.
+    pub account: Account,
+    /// What to know before believing any of it.
+    pub warnings: Vec<String>,
+}
+
+impl Utilization {
+    /// Adds up a recording. The error says what is missing.
+    pub fn new(
+        recording: &Recording,
+        asked: &Asked,
+        progress: &dyn Fn(u64, u64),
+    ) -> Result<Utilization, String> {
+        let hosts = recording.hosts();
+        let targets = transfer::targets(hosts);
+        if targets.is_empty() {
+            return Err("neither targets nor disks in the data: brw_stats of Lustre or /proc/diskstats, as laggard-agent records them".into());
+        }
+        let fullness = transfer::fullness(hosts, &targets);
+        let models = models(&targets, &fullness, &asked.coefficients)?;
+        let nothing = |((target, model), fullness): ((&Target, &Model), &f64)| TargetUse {
+            target: target.clone(),
+            model: *model,
+            fullness: *fullness,
+            of: Use::default(),
+            composition: Composition::default(),
+        };
+        let uses = targets.iter().zip(&models).zip(&fullness).map(nothing).collect();
+        let (from_s, to_s) = hosts.span_s().unwrap_or_default();
+        let best = match asked.optimal {
+            Some(bytes) => vec![transfer::size_of(bytes); targets.len()],
+            None => transfer::best_sizes(hosts, &targets),
+        };
+        let warnings = warnings(&targets, &asked.coefficients);
+        let mut adding = Adding {
+            step_s: step(from_s, to_s, asked.grid_s),
+            file_systems: file_systems(&targets, asked.topology.as_ref()),
+            shared: shared(&targets, asked.topology.as_ref()),
+            utilizations: vec![f64::NAN; targets.len()],
+            models: models.clone(),
+            seen: Vec::new(),
+            targets: uses,
+        };
+        let mut account =
+            transfer::replay(hosts, &targets, asked.grid_s, &best, progress, &mut |slot| adding.slot(slot));
+        let Adding { step_s, mut file_systems, shared, mut targets, .. } = adding;
+        for (target, composition) in targets.iter_mut().zip(&account.compositions) {
+            target.composition = *composition;
+        }
+        for file_system in &mut file_systems {
+            file_system.optimal =
+                file_system.targets.first().map_or(0, |target| transfer::bytes(best[*target]));
+            for target in &file_system.targets {
+                let sums = file_system.composition.iter_mut().flatten();
+                sums.zip(targets[*target].composition.iter().flatten()).for_each(|(all, some)| *all += some);
+            }
+        }
+        let (metadata, damaged) = metadata::of(hosts, &asked.coefficients.metadata);
+        account.damaged.extend(damaged);
+        let grid_s = asked.grid_s;
+        Ok(Utilization {
+            from_s,
+            to_s,
+            grid_s,
+            step_s,
+            file_systems,
+            targets,
+            shared,
+            metadata,
+            account,
+            warnings,
+        })
+    }
+}
+
+/// The coefficients of each target, as full as it is. The error says what is missing.
+pub fn models(
+    targets: &[Target],
+    fullness: &[f64],
+    coefficients: &Coefficients,
+) -> Result<Vec<Model>, String> {
+    let known = |full: &f64| Some(*full).filter(|full| !full.is_nan());
+    targets.iter().zip(fullness).map(|(target, full)| coefficients.model(&target.name, known(full))).collect()
+}
+
+fn warnings(targets: &[Target], coefficients: &Coefficients) -> Vec<String> {
+    let mut found = Vec::new();
+    let off = coefficients.worst_residual();
+    if off > calibrate::OFF {
+        found.push(format!(
+            "the coefficients are off by up to {:.0} % of what was measured: take the utilization as a rank, not as a percentage",
+            100.0 * off
+        ));
+    }
+    for class in
+        coefficients.class.iter().filter(|class| !targets.iter().any(|target| class.takes(&target.name)))
+    {
+        found.push(format!("coefficients of {} are of nothing in the data", class.targets.join(", ")));
+    }
+    found
+}
+
+/// Targets by file system; where nothing says so, all block devices are one.
+pub fn file_systems(targets: &[Target], topology: Option<&Topology>) -> Vec<FileSystem> {
+    let mut found: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, target) in targets.iter().enumerate() {
+        let by_server = || topology?.servers.get(&target.host)?.filesystem.clone();
+        let name = target.file_system.clone().or_else(by_server).unwrap_or_else(|| "block devices".into());
+        found.entry(name).or_default().push(index);
+    }
+    let file_system = |(name, targets)| FileSystem {
+        name,
+        targets,
+        of: Use::default(),
+        composition: Composition::default(),
+        incomplete: 0,
+        optimal: 0,
+    };
+    found.into_iter().map(file_system).collect()
+}
+
+fn shared(targets: &[Target], topology: Option<&Topology>) -> Vec<Shared> {
+    let controller = |target: &Target| {
+        let topology = topology?;
+        let device = target.name.strip_prefix(&format!("{}:", target.host)).unwrap_or(&target.name);
+        let lun = topology.devices.get(device).map_or(device, String::as_str);
+        topology.luns.get(lun)?.controller.clone()
+    };
+    let server = |target: &Target| Some(target.host.clone());
+    let group = |what, of: &dyn Fn(&Target) -> Option<String>| {
+        let mut names: BTreeMap<String, usize> = BTreeMap::new();
+        let groups = targets.iter().map(|target| {
+            let next = names.len();
+            of(target).map(|name| *names.entry(name).or_insert(next))
+        });
+        Shared { what, contention: Contention::new(groups.collect()) }
+    };
+    let mut all = vec![group("server", &server)];
+    if targets.iter().any(|target| controller(target).is_some()) {
+        all.push(group("controller", &controller));
+    }
+    all
+}
+
+fn step(from_s: i64, to_s: i64, grid_s: i64) -> i64 {
+    let fits = |step: &i64| *step >= grid_s && (to_s - from_s) / step <= MOST_POINTS;
+    STEPS_S.into_iter().find(fits).unwrap_or(grid_s.max(604_800))
+}
+
+/// Slots under addition.
+struct Adding {
+    step_s: i64,
+    file_systems: Vec<FileSystem>,
+    targets: Vec<TargetUse>,
+    shared: Vec<Shared>,
+    models: Vec<Model>,
+    utilizations: Vec<f64>,
+    seen: Vec<Option<Moment>>,
+}
+
+impl Adding {
+    fn slot(&mut self, slot: &Slot<'_>) {
+        let point = slot.time_s.div_euclid(self.step_s) * self.step_s;
+        let each = slot.loads.iter().zip(&self.models).enumerate();
+        self.seen.clear();
+        self.seen.extend(each.map(|(index, (load, model))| Moment::of_one(index, load, model)));
+        for ((target, seen), utilization) in
+            self.targets.iter_mut().zip(&self.seen).zip(&mut self.utilizations)
+        {
+            *utilization = seen.as_ref().map_or(f64::NAN, |seen| seen.utilization);
+            seen.iter().for_each(|seen| target.of.add(point, seen));
+        }
+        for file_system in &mut self.file_systems {
+            let members = file_system.targets.iter().filter_map(|index| self.seen[*index].as_ref());
+            if let Some(seen) = Moment::of_all(members) {
+                file_system.incomplete += u64::from(seen.present < file_system.targets.len());
+                file_system.of.add(point, &seen);
+            }
+        }
+        for shared in &mut self.shared {
+            shared.contention.observe(&self.utilizations);
+        }
+    }
+}
+
+/// Some targets in one slot.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Moment {
+    /// Mean utilization of those of which something is known.
+    pub utilization: f64,
+    /// Bytes per second read and written, of all.
+    pub rates: [f64; 2],
+    /// What all did; its seconds are those of all targets together.
+    pub all: TargetLoad,
+    /// Seconds that disks which do nothing else need for it.
+    pub busy_s: f64,
+    /// The same without any latency.
+    pub transfer_s: f64,
+    /// Targets of which something is known.
+    pub present: usize,
+    /// The busiest target, and its utilization.
+    pub busiest: (usize, f64),
+}
+
+impl Moment {
+    /// One target; nothing where nothing is known of it.
+    pub fn of_one(index: usize, load: &TargetLoad, model: &Model) -> Option<Moment> {
+        if load.seconds <= 0.0 {
+            return None;
+        }
+        let busy_s = model.seconds(&load.load);
+        let utilization = 100.0 * busy_s / load.seconds;
+        Some(Moment {
+            utilization,
+            rates: load.moved.map(|bytes| bytes / load.seconds),
+            all: *load,
+            busy_s,
+            transfer_s: load.load.read_bytes * model.read.per_byte_s
+                + load.load.write_bytes * model.write.per_byte_s,
+            present: 1,
+            busiest: (index, utilization),
+        })
+    }
+
+    /// Several targets; nothing without any.
+    pub fn of_all<'a>(mut each: impl Iterator<Item = &'a Moment>) -> Option<Moment> {
+        let mut sum = *each.next()?;
+        for seen in each {
+            sum.utilization += seen.utilization;
+            sum.rates = [0, 1].map(|way| sum.rates[way] + seen.rates[way]);
+            sum.all.add(&seen.all);
+            sum.busy_s += seen.busy_s;
+            sum.transfer_s += seen.transfer_s;
+            sum.present += seen.present;
+            if seen.busiest.1 > sum.busiest.1 {
+                sum.busiest = seen.busiest;
+            }
+        }
+        sum.utilization /= sum.present as f64;
+        Some(sum)
+    }
+
+    /// Bytes per second of one target with these sizes, if kept busy; nothing without transactions.
+    pub fn achievable(&self) -> Option<f64> {
+        (self.busy_s > 0.0).then(|| self.all.load.bytes() / self.busy_s)
+    }
+}
+
+impl Use {
+    fn add(&mut self, point: i64, seen: &Moment) {
+        let all = &seen.all;
+        self.load.add(&all.load);
+        self.busy_s += seen.busy_s;
+        self.transfer_s += seen.transfer_s;
+        self.seconds += all.seconds;
+        self.moved = [0, 1].map(|way| self.moved[way] + all.moved[way]);
+        self.survey.observe(seen.utilization, all.optimal, all.sized - all.optimal);
+        if self.series.last().is_none_or(|(time_s, _)| *time_s != point) {
+            self.series.push((point, Point::default()));
+        }
+        if let Some((_, known)) = self.series.last_mut() {
+            known.add(seen);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Latencies by size, of intervals in which a target was known not to be busy, as tests for the calibration.
+
+use laggard_core::fsu::calibrate::Test;
+use laggard_core::fsu::survey::BUSY;
+use laggard_core::fsu::{Coefficients, Direction};
+use laggard_store::Recording;
+use laggard_store::calibration::Series;
+use laggard_store::statistics::{self, Grown};
+use laggard_store::transfer;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Fewer transactions of a size say nothing of it.
+const ENOUGH: f64 = 100.0;
+
+/// The tests of each target. The error says what is missing.
+pub fn latencies(
+    recording: &Recording,
+    coefficients: &Coefficients,
+    grid_s: i64,
+    progress: &dyn Fn(u64, u64),
+) -> Result<Vec<Series>, String> {
+    let hosts = recording.hosts();
+    let targets = transfer::targets(hosts);
+    let fullness = transfer::fullness(hosts, &targets);
+    let models = super::models(&targets, &fullness, coefficients)?;
+    let best = vec![transfer::SIZES; targets.len()];
+    let mut calm: BTreeMap<&str, BTreeSet<i64>> = BTreeMap::new();
+    transfer::replay(hosts, &targets, grid_s, &best, progress, &mut |slot| {
+        for ((target, model), load) in targets.iter().zip(&models).zip(slot.loads) {
+            if load.seconds > 0.0 && model.utilization(&load.load, load.seconds) <= BUSY {
+                calm.entry(&target.name).or_default().insert(slot.time_s.div_euclid(grid_s));
+            }
+        }
+    });
+    let mut sums: BTreeMap<(String, Direction, u64), (f64, f64)> = BTreeMap::new();
+    let is_wanted = |_: &str, what: &str| what.starts_with("io_latency_");
+    statistics::replay(hosts, &is_wanted, &mut |grown: &Grown| {
+        let is_calm =
+            calm.get(grown.target).is_some_and(|calm| calm.contains(&grown.time_s.div_euclid(grid_s)));
+        let Some((direction, size)) = kind(grown.what).filter(|_| is_calm) else { return };
+        let sum = sums.entry((grown.target.to_string(), direction, size)).or_default();
+        sum.0 += grown.calls;
+        sum.1 += grown.total.unwrap_or(0.0) / 1e6;
+    });
+    let mut found: BTreeMap<String, Series> = BTreeMap::new();
+    for ((target, direction, size), (calls, seconds)) in sums {
+        if calls < ENOUGH || seconds <= 0.0 {
+            continue;
+        }
+        let place = targets.iter().position(|known| known.name == target);
+        let full = place.map(|place| fullness[place]).filter(|full| !full.is_nan());
+        let series = found.entry(target.clone()).or_insert_with(|| Series {
+            target: Some(target),
+            fullness: full,
+            tests: Vec::new(),
+        });
+        let name = format!("{size}-{}", direction.name());
+        series.tests.push(Test { name, direction, seconds, transactions: vec![(size as f64, calls)] });
+    }
+    for series in found.values_mut() {
+        // One size says nothing of a line.
+        let sizes =
+            Direction::ALL.map(|way| series.tests.iter().filter(|test| test.direction == way).count());
+        series.tests.retain(|test| sizes[test.direction as usize] > 1);
+    }
+    found.retain(|_, series| !series.tests.is_empty());
+    if found.is_empty() {
+        return Err(format!(
+            "no latencies by size in the data: io_latency_stats of Lustre, at least {ENOUGH} transactions of a size while its target is not busy"
+        ));
+    }
+    Ok(found.into_values().collect())
+}
+
+/// `io_latency_read:4096`.
+fn kind(what: &str) -> Option<(Direction, u64)> {
+    let (direction, size) = what.strip_prefix("io_latency_")?.split_once(':')?;
+    Some((Direction::parse(direction)?, size.parse().ok()?))
+}
