@@ -11,6 +11,7 @@ mod production;
 mod real;
 mod report;
 mod simulated;
+mod sweep;
 mod verdict;
 mod workload;
 

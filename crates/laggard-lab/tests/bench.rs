@@ -277,6 +277,177 @@ fn moosefs_is_a_file_system_too() {
     assert!(output.status.success(), "{}", said(&output));
 }
 
+/// An emulated disk under a loop device, taken away again whatever happens.
+struct EmulatedDisk {
+    folder: tempfile::TempDir,
+    server: std::process::Child,
+    device: String,
+}
+
+impl EmulatedDisk {
+    fn new(shape: &str, size_mib: u64) -> EmulatedDisk {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::File::create(path("image")).unwrap().set_len(size_mib << 20).unwrap();
+        fs::create_dir(path("mount")).unwrap();
+        let server = Command::new(env!("CARGO_BIN_EXE_laggard-lab"))
+            .args(["disk", "serve", "--shape", shape, "--socket"])
+            .arg(path("socket"))
+            .args(["--file", "disk"])
+            .args([path("image"), path("mount")])
+            .spawn()
+            .unwrap();
+        let mut disk = EmulatedDisk { server, device: String::new(), folder };
+        let file = disk.folder.path().join("mount/disk");
+        until(&|| file.exists());
+        let attached =
+            Command::new("losetup").args(["--find", "--show", "--direct-io=on"]).arg(&file).output();
+        disk.device = String::from_utf8(attached.unwrap().stdout).unwrap().trim().into();
+        assert!(disk.device.starts_with("/dev/loop"), "{}", disk.device);
+        disk
+    }
+}
+
+impl Drop for EmulatedDisk {
+    fn drop(&mut self) {
+        if !self.device.is_empty() {
+            let _ = Command::new("losetup").args(["-d", &self.device]).status();
+        }
+        let _ = Command::new("umount").arg("-l").arg(self.folder.path().join("mount")).status();
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// Figure 7 of CUG'13 on a disk whose cost is known: half a second for ten megabytes, and the mean way of its arm.
+#[test]
+#[ignore = "needs root: FUSE, loop devices"]
+fn a_sweep_finds_what_a_transaction_costs() {
+    let _alone = alone();
+    // Over random places the arm goes 0.2 + 0.8 x 8/15 of the full way.
+    let (seek_ms, overhead_ms, speed_mb_s) = (8.0, 0.1, 20.0);
+    let latency_s = (overhead_ms + seek_ms * (0.2 + 0.8 * 8.0 / 15.0)) / 1e3;
+    let shape = format!(
+        "{{\"size_mib\":64,\"speed_mb_s\":{speed_mb_s},\"seek_ms\":{seek_ms},\"overhead_ms\":{overhead_ms},\"queue\":1}}"
+    );
+    let disk = EmulatedDisk::new(&shape, 64);
+    let folder = tempfile::tempdir().unwrap();
+    let [tests, coefficients] =
+        ["tests.csv", "coefficients.toml"].map(|name| folder.path().join(name).display().to_string());
+    let refused = lab(&["fsu-sweep", &disk.device]);
+    assert!(!refused.status.success() && said(&refused).contains("--overwrite"), "{}", said(&refused));
+    let formatted = Command::new("mkfs.ext4").args(["-q", &disk.device]).status().unwrap();
+    assert!(formatted.success());
+    let refused = lab(&["fsu-sweep", &disk.device, "--overwrite"]);
+    assert!(!refused.status.success() && said(&refused).contains("it has ext4 on it"), "{}", said(&refused));
+    assert!(Command::new("wipefs").args(["-qa", &disk.device]).status().unwrap().success());
+    let small = ["--seconds", "1.5", "--largest", "512", "--target", "oss1:loop"];
+    let swept = lab(&[&["fsu-sweep", &disk.device, "--overwrite", "-o", &tests][..], &small].concat());
+    assert!(swept.status.success() && said(&swept).contains("test 16 of 16"), "{}", said(&swept));
+    let laggard = Path::new(env!("CARGO_BIN_EXE_laggard-lab")).with_file_name("laggard");
+    let output =
+        Command::new(laggard).args(["fsu", "calibrate", &tests, "-o", &coefficients]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    println!("{}", said(&output));
+    let text = fs::read_to_string(&coefficients).unwrap();
+    for direction in ["write", "read"] {
+        let table = &text[text.find(&format!("[{direction}]")).unwrap()..];
+        let value = |key: &str| -> f64 {
+            let line = table.lines().find(|line| line.starts_with(key)).unwrap();
+            line.rsplit(' ').next().unwrap().parse().unwrap()
+        };
+        let (latency, per_byte) = (value("latency_s") / latency_s, value("per_byte_s") * speed_mb_s * 1e6);
+        // What loop, FUSE and a busy machine add comes on top.
+        assert!(
+            (0.85..1.6).contains(&latency) && (0.85..1.35).contains(&per_byte),
+            "{direction}: {latency} {per_byte}"
+        );
+        assert!(value("residual") < 0.15, "predicted is measured: {text}");
+    }
+}
+
+/// A file as a block device, taken away again whatever happens.
+struct Loop(String);
+
+impl Loop {
+    fn new(file: &Path) -> Loop {
+        let attached = Command::new("losetup").args(["--find", "--show"]).arg(file).output().unwrap();
+        let device = Loop(String::from_utf8(attached.stdout).unwrap().trim().into());
+        assert!(device.0.starts_with("/dev/loop"), "{}", device.0);
+        device
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.0]).status();
+    }
+}
+
+/// The collector's eBPF program in this kernel: as many requests of each size as there were.
+#[test]
+#[ignore = "needs root: eBPF, loop devices"]
+fn requests_are_counted_by_size() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::File::create(path("image")).unwrap().set_len(64 << 20).unwrap();
+    let device = Loop::new(&path("image"));
+    let name = device.0.trim_start_matches("/dev/");
+    let config = format!(
+        "directory = \"{}\"\nname = \"nsd1\"\n[retention]\nkeep_free_mib = 0\n[disk]\nnames = \"kernel\"\ninclude = [\"{name}\"]\n[block]\nenabled = true\n",
+        path("data").display()
+    );
+    fs::write(path("agent.toml"), config).unwrap();
+    let beside = |name: &str| Path::new(env!("CARGO_BIN_EXE_laggard-lab")).with_file_name(name);
+    let mut agent = Command::new(beside("laggard-agent"))
+        .args(["run", "--config"])
+        .arg(path("agent.toml"))
+        .spawn()
+        .unwrap();
+    let write = |size: &str, count: &str| {
+        let (size, count) = (format!("bs={size}"), format!("count={count}"));
+        let into = format!("of={}", device.0);
+        let dd = Command::new("dd")
+            .args(["if=/dev/zero", &into, &size, &count, "oflag=direct", "status=none"])
+            .status();
+        assert!(dd.unwrap().success());
+    };
+    std::thread::sleep(Duration::from_secs(2));
+    // A device is known from its first request on.
+    write("8k", "1");
+    std::thread::sleep(Duration::from_secs(3));
+    write("4k", "200");
+    write("128k", "50");
+    std::thread::sleep(Duration::from_secs(3));
+    Command::new("kill").args(["-TERM", &agent.id().to_string()]).status().unwrap();
+    assert!(agent.wait().unwrap().success());
+    let coefficients =
+        "[write]\nlatency_s = 1e-3\nper_byte_s = 1e-9\n[read]\nlatency_s = 1e-3\nper_byte_s = 1e-9\n";
+    fs::write(path("coefficients.toml"), coefficients).unwrap();
+    let report = Command::new(beside("laggard"))
+        .args(["fsu", "report", "--format", "json", "--coefficients"])
+        .args([path("coefficients.toml"), path("data")])
+        .output()
+        .unwrap();
+    let json: serde_json::Value =
+        serde_json::from_slice(&report.stdout).unwrap_or_else(|_| panic!("{}", said(&report)));
+    let target = &json["targets"][0];
+    assert_eq!(target["name"], format!("nsd1:{name}"));
+    let sizes = target["sizes"].as_array().unwrap();
+    let writes = |size: &str| {
+        sizes.iter().find(|known| known["size"] == size).map(|known| known["writes"].as_u64().unwrap())
+    };
+    assert_eq!((writes("4K"), writes("128K")), (Some(200), Some(50)), "{sizes:?}");
+    let written: f64 = target["series"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| point["written_bytes_s"].as_f64().unwrap())
+        .sum();
+    assert!(written > 0.0, "{target}");
+}
+
 /// The smoke campaign: two real runs, recorded by the collector, judged live and afterwards.
 #[test]
 #[ignore = "needs root: namespaces, FUSE, loop devices"]

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done and within all bounds, 1 a bound is broken, 2 failed.
 
 pub mod bench;
+mod fsu_sweep;
 mod inject;
 mod run;
 mod score;
@@ -31,6 +32,7 @@ enum Verb {
     Inject(inject::Args),
     Run(run::Args),
     Clean(bench::CleanArgs),
+    FsuSweep(fsu_sweep::Args),
     Sim(sim::Args),
     Score(score::Args),
     Sensitivity(sensitivity::Args),
@@ -79,6 +81,7 @@ pub fn run() -> ExitCode {
         Verb::Disk(verb) => work::disk(&verb),
         Verb::Hand(args) => work::hand(&args),
         Verb::Work(verb) => work::work(&verb),
+        Verb::FsuSweep(args) => fsu_sweep::run(&args),
         Verb::Sim(args) => sim::run(&args),
         Verb::Score(args) => score::run(&args),
         Verb::Sensitivity(args) => sensitivity::run(&args),
