@@ -93,7 +93,8 @@ impl Slots {
             let first = chunk * CHUNK;
             for slot in first.max(self.complete)..(first + CHUNK).min(to) {
                 let loads = all.iter().skip((slot - first) as usize).step_by(CHUNK as usize);
-                let known = |load: &TargetLoad| if load.seconds < least_s { TargetLoad::default() } else { *load };
+                let known =
+                    |load: &TargetLoad| if load.seconds < least_s { TargetLoad::default() } else { *load };
                 self.gathered.clear();
                 self.gathered.extend(loads.map(known));
                 if self.gathered.iter().any(|load| load.seconds > 0.0) {
