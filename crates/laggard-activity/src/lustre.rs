@@ -25,8 +25,8 @@ pub fn statistics(text: &str) -> impl Iterator<Item = Statistic<'_>> {
         if words.next()? != "samples" {
             return None;
         }
-        // A sum of requests is no time, and nothing that their number does not say.
-        let has_sum = words.next().is_some_and(|unit| unit != "[reqs]");
+        // Sums of bytes and of times say something; of requests, pages and locks, nothing here.
+        let has_sum = words.next().is_some_and(|unit| ["[bytes]", "[usec]", "[usecs]"].contains(&unit));
         let total = words.nth(2).and_then(number).filter(|_| has_sum);
         Some(Statistic { name, calls, total })
     })

@@ -61,6 +61,10 @@ pub fn read(input: impl Read) -> Result<Vec<Series>, String> {
     for record in reader.records() {
         let record = record.map_err(|error| error.to_string())?;
         let line = record.position().map_or(0, csv::Position::line);
+        // Files that were put together have their first lines in between.
+        if record == header {
+            continue;
+        }
         let text = |column: usize| record.get(column).unwrap_or("");
         let number = |column: usize, name: &str, what: &str, is_good: fn(f64) -> bool| {
             let value = text(column).parse::<f64>().ok().filter(|value| value.is_finite() && is_good(*value));

@@ -83,7 +83,8 @@ impl Lctl {
                 }
                 "kbytestotal" => row.1[SPACE] = plain(),
                 "kbytesfree" => row.1[SPACE + 1] = plain(),
-                "stats" | "md_stats" => {
+                // An osd has statistics too, of its cache.
+                "stats" | "md_stats" if !param.device.starts_with("osd-") => {
                     for statistic in lustre::statistics(param.text) {
                         let total = statistic.total.unwrap_or(ABSENT);
                         match statistic.name {

@@ -3,7 +3,7 @@
 //! There are few of them in use, so that each is simply read as values; a counter that falls, or a hole, is an interval not known.
 
 use crate::activity::Hosts;
-use crate::transfer::PATIENCE;
+use crate::transfer::PATIENCE_MS;
 use laggard_activity::ABSENT;
 use laggard_activity::kind::LUSTRE;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ pub fn replay(
                     continue;
                 }
             };
-            let patience_ms = PATIENCE * 1000 * i64::from(file.interval_s.max(1));
+            let patience_ms = PATIENCE_MS * i64::from(file.interval_s.max(1));
             for segment in 0..counters.segments() {
                 let read = counters.scan(segment, &LUSTRE, &[0, 1], &mut |stretch| {
                     let Some((target, what)) =

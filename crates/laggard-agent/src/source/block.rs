@@ -1,7 +1,7 @@
 //! Completed block requests by size, counted in the kernel by a small eBPF program: the histogram that Lustre has in brw_stats, for any
 //! device. Needs Linux 5.15 with BTF, and to be started by root or with CAP_BPF and CAP_PERFMON.
 //!
-//! Cost: about a tenth of a microsecond for each request, in the kernel; and one look-up a device and sample.
+//! Cost: about a third of a microsecond for each request, in the kernel; and one look-up a device and sample.
 
 use super::Source;
 use super::disk::Disks;

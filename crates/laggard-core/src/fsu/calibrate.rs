@@ -163,7 +163,13 @@ pub fn fit(tests: &[Test]) -> Result<Fit, Unfit> {
     let squares: f64 = rows.iter().map(|row| off(row).powi(2)).sum();
     let errors = (tests.len() > 2).then(|| {
         let variance = squares / (tests.len() - 2) as f64;
-        scale.map(|scale| (variance / determinant).sqrt() / scale)
+        let mut errors = scale.map(|scale| (variance / determinant).sqrt() / scale);
+        // What was taken as zero was not measured; the other was fitted alone.
+        if let Some(negative) = negative {
+            errors[negative] = f64::NAN;
+            errors[1 - negative] = variance.sqrt() / scale[1 - negative];
+        }
+        errors
     });
     let predict = |test: &Test| Prediction {
         test: test.name.clone(),
@@ -187,7 +193,7 @@ pub fn fit(tests: &[Test]) -> Result<Fit, Unfit> {
 fn doubts(fit: &Fit, negative: Option<usize>) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     let values = [("the latency", fit.line.latency_s), ("the time per byte", fit.line.per_byte_s)];
-    if fit.errors.is_none() {
+    if fit.errors.is_none() && negative.is_none() {
         doubts.push(Doubt::TwoTests);
     }
     for (index, (name, value)) in values.into_iter().enumerate() {

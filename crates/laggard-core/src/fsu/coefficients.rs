@@ -39,8 +39,8 @@ impl From<&Fit> for Fitted {
         Fitted {
             latency_s: fit.line.latency_s,
             per_byte_s: fit.line.per_byte_s,
-            latency_error_s: fit.errors.map(|errors| errors[0]),
-            per_byte_error_s: fit.errors.map(|errors| errors[1]),
+            latency_error_s: fit.errors.map(|errors| errors[0]).filter(|error| error.is_finite()),
+            per_byte_error_s: fit.errors.map(|errors| errors[1]).filter(|error| error.is_finite()),
             residual: Some(fit.residual),
             tests: Some(fit.predictions.len()),
         }
@@ -173,7 +173,7 @@ impl Coefficients {
 }
 
 /// Whether a name is, or a pattern with one `*` takes, a target.
-fn matches(pattern: &str, target: &str) -> bool {
+pub fn matches(pattern: &str, target: &str) -> bool {
     match pattern.split_once('*') {
         Some((before, after)) => {
             target.len() >= before.len() + after.len()

@@ -4,8 +4,8 @@ use super::{Outcome, bar, deliver};
 use crate::host::hand;
 use crate::sweep::{self, Plan, Tested};
 use clap::Args as ClapArgs;
-use std::os::unix::fs::FileTypeExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
 
 /// Measure what transactions of each size cost on a disk
 ///
@@ -20,7 +20,7 @@ pub struct Args {
     #[arg(short, long, value_name = "TESTS.csv")]
     output: Option<PathBuf>,
 
-    /// Seconds of each of the 22 tests
+    /// Seconds of each test: 22 of them, unless `--largest` is another
     #[arg(long, default_value_t = 10.0, value_parser = positive)]
     seconds: f64,
 
@@ -60,6 +60,15 @@ fn plain(text: &str) -> Result<String, String> {
     if !text.is_empty() && text.chars().all(is_plain) { Ok(text.into()) } else { Err(message.into()) }
 }
 
+/// Whether a device is a loop device over a plain file.
+fn is_file(device: &Path) -> bool {
+    const LOOP: u32 = 7;
+    let Ok(known) = device.metadata() else { return false };
+    let (major, minor) = (rustix::fs::major(known.rdev()), rustix::fs::minor(known.rdev()));
+    let backing = std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/loop/backing_file"));
+    major == LOOP && backing.is_ok_and(|path| Path::new(path.trim_end()).is_file())
+}
+
 pub fn run(args: &Args) -> Result<Outcome, String> {
     let is_device = args.place.metadata().is_ok_and(|known| known.file_type().is_block_device());
     if is_device && !args.overwrite {
@@ -68,9 +77,8 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
             args.place.display()
         ));
     }
-    // A loop device is a file; any other may be everything to somebody.
-    let is_loop = args.place.to_string_lossy().starts_with("/dev/loop");
-    if is_device && !is_loop {
+    // A loop device over a file is a file; any other may be everything to somebody.
+    if is_device && !is_file(&args.place) {
         hand::check_marker(hand::MARKER.as_ref())?;
     }
     let sizes: Vec<u64> =
@@ -83,7 +91,7 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         streams: usize::from(args.streams),
         seed: args.seed,
     };
-    if !is_device {
+    if args.place.is_dir() {
         eprintln!("laggard-lab: filling a file first");
     }
     let bar = bar("sweeping", 2 * plan.sizes.len() as u64);

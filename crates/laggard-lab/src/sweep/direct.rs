@@ -24,11 +24,17 @@ pub struct Area {
 impl Area {
     /// Makes a file of so many bytes in a directory and fills it, or opens a device, all of it or its first bytes, that has nothing on it and that
     /// nobody on this machine uses.
-    pub fn open(place: &Path, bytes: Option<u64>) -> io::Result<Area> {
+    pub fn open(place: &Path, bytes: Option<u64>, largest: u64) -> io::Result<Area> {
         let metadata = place.metadata()?;
         let whole = |bytes: u64| bytes / PIECE * PIECE;
+        let has_room = |bytes: u64| match bytes >= 2 * largest {
+            true => Ok(bytes),
+            false => {
+                Err(io::Error::other(format!("{bytes} bytes have no room for random transfers of {largest}")))
+            }
+        };
         if metadata.is_dir() {
-            let bytes = whole(bytes.unwrap_or(IN_A_FILE));
+            let bytes = has_room(whole(bytes.unwrap_or(IN_A_FILE)))?;
             let known = rustix::fs::statvfs(place)?;
             if bytes > known.f_bavail * known.f_frsize / 10 * 9 {
                 let free = (known.f_bavail * known.f_frsize) >> 20;
@@ -54,7 +60,7 @@ impl Area {
         let flags = (OFlags::DIRECT | OFlags::EXCL).bits() as i32;
         let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(place)?;
         let size = io::Seek::seek(&mut &file, io::SeekFrom::End(0))?;
-        Ok(Area { file, bytes: whole(bytes.unwrap_or(size).min(size)) })
+        Ok(Area { file, bytes: has_room(whole(bytes.unwrap_or(size).min(size)))? })
     }
 
     /// How much there is.
@@ -74,7 +80,8 @@ impl Area {
 
 /// Another server may have mounted what is on a shared device, and the kernel here does not know: a device with anything on it is refused.
 fn refuse_if_used(device: &Path) -> io::Result<()> {
-    let found = Command::new("wipefs").args(["--noheadings", "--output", "TYPE"]).arg(device).output()?;
+    let found = Command::new("wipefs").args(["--noheadings", "--output", "TYPE"]).arg(device).output();
+    let found = found.map_err(|error| io::Error::other(format!("wipefs: {error}")))?;
     if !found.status.success() {
         return Err(io::Error::other(format!("wipefs: {}", String::from_utf8_lossy(&found.stderr).trim())));
     }

@@ -101,6 +101,11 @@ fn listed(paths: &[PathBuf]) -> Vec<PathBuf> {
     files.filter(|path| name::parse(path).is_some()).collect()
 }
 
+/// Whether any of the paths has an activity file.
+pub fn has_files(paths: &[PathBuf]) -> bool {
+    !listed(paths).is_empty()
+}
+
 /// Whether any activity file there has samples. What else is there is for whoever reads it to refuse.
 pub fn has_begun(paths: &[PathBuf]) -> bool {
     let files = listed(paths);

@@ -69,8 +69,8 @@ pub struct HostFiles {
     pub files: Vec<FileInfo>,
     /// Its disks.
     pub disks: BTreeMap<String, Disk>,
-    /// Targets and devices of which transactions were counted by size.
-    pub transfers: BTreeSet<String>,
+    /// Targets and devices of which transactions were counted by size, each with about the last second of it.
+    pub transfers: BTreeMap<String, i64>,
     /// Lustre's other statistics, as `TARGET:OPERATION`.
     pub statistics: BTreeSet<String>,
     /// Whether interfaces were recorded.
@@ -269,7 +269,10 @@ impl HostFiles {
                     None => self.has_clients = true,
                 }
             } else if is(&TRANSFER) {
-                self.transfers.insert(name);
+                let interval_s = i64::from(counters.origin().interval_s.max(1));
+                let last_s = first_s.saturating_add((samples as i64 - 1).saturating_mul(interval_s));
+                let known = self.transfers.entry(name).or_insert(last_s);
+                *known = last_s.max(*known);
             } else if is(&LUSTRE) {
                 self.statistics.insert(name);
             } else if is(&ADDRESS) {

@@ -2,8 +2,7 @@
 
 use super::pass::Pass;
 use super::slots::{Slot, Slots};
-use super::source::Source;
-use super::{Account, PATIENCE, SIZES, Target, file_system, has_targets, is_for_data, name_of, sources};
+use super::{Account, Plan, SIZES, Target, file_system, has_targets, is_for_data, name_of};
 use crate::activity::Hosts;
 use crate::activity::following::Following;
 use crate::counters::{Counters, Fresh};
@@ -17,9 +16,7 @@ pub struct LiveLoads {
     following: Following,
     pass: Pass,
     slots: Slots,
-    sources: Vec<(Source, bool)>,
-    /// The index of each target, and whether its sizes are counted.
-    index: BTreeMap<String, (usize, bool)>,
+    plan: Plan,
     /// The hosts, and whether each serves targets.
     hosts: BTreeMap<String, bool>,
     account: Account,
@@ -28,39 +25,26 @@ pub struct LiveLoads {
 impl LiveLoads {
     /// Follows the files at some paths, for these targets.
     pub fn new(hosts: &Hosts, targets: &[Target], paths: &[PathBuf], grid_s: i64) -> LiveLoads {
-        let index = |(index, target): (usize, &Target)| (target.name.clone(), (index, target.has_sizes));
         LiveLoads {
             following: Following::new(hosts, paths),
             // What is optimal is for reports.
             pass: Pass::new(targets, &vec![SIZES; targets.len()], (i64::MIN, i64::MAX)),
             slots: Slots::new(targets.len(), grid_s),
-            sources: sources(targets),
-            index: targets.iter().enumerate().map(index).collect(),
+            plan: Plan::new(targets),
             hosts: hosts.iter().map(|host| (host.name.clone(), has_targets(host))).collect(),
-            account: Account { compositions: vec![[[0; SIZES]; 2]; targets.len()], ..Account::default() },
+            account: Account::new(targets.len()),
         }
     }
 
     /// Looks at the files; yields the slots that are complete. Names a target that was not there before: then all has to be made anew.
     pub fn look(&mut self, each: &mut dyn FnMut(&Slot<'_>)) -> Option<String> {
-        let LiveLoads { following, pass, slots, sources, index, hosts, account } = self;
+        let LiveLoads { following, pass, slots, plan, hosts, account } = self;
         let mut stranger = None;
         following.look(&mut |host, fresh, _| {
-            let is_known = |name: &str| index.contains_key(name);
+            let is_known = |name: &str| plan.index.contains_key(name);
             stranger = stranger.take().or_else(|| unknown(host, hosts.get(host).copied(), fresh, &is_known));
-            let patience_ms = PATIENCE * 1000 * i64::from(fresh.origin().interval_s.max(1));
-            let mut damaged = Vec::new();
-            for (source, has_sizes) in sources.iter() {
-                let place = |thing: &str| {
-                    let known = index.get(&name_of(host, thing)).filter(|(_, sizes)| sizes == has_sizes);
-                    known.map(|(index, _)| *index)
-                };
-                match pass.read(fresh, 0, source, patience_ms, &place) {
-                    Ok(()) => pass.hand_over(slots, account),
-                    Err(damage) => damaged.push(damage.to_string()),
-                }
-            }
-            damaged
+            let damaged = plan.read((&mut *pass, &mut *slots, &mut *account), host, fresh, 0);
+            damaged.iter().map(ToString::to_string).collect()
         });
         self.slots.complete_before(self.following.complete_s(), each);
         stranger

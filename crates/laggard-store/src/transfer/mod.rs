@@ -14,6 +14,7 @@ pub use laggard_activity::transfer::{SIZES, bytes, size_of};
 pub use slots::{Slot, TargetLoad};
 
 use crate::activity::{FileInfo, HostFiles, Hosts};
+use crate::counters::Counters;
 use crate::time;
 use laggard_activity::kind::TRANSFER;
 use laggard_activity::transfer::{COUNTS, SPACE};
@@ -21,10 +22,11 @@ use laggard_activity::{ABSENT, Damage};
 use pass::Pass;
 use slots::Slots;
 use source::Source;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-/// A sample further than so many intervals from the one before it says nothing of the time between.
-pub(crate) const PATIENCE: i64 = 3;
+/// A sample so many milliseconds, for each second of the interval, after the one before it follows it; later, one between them is missing.
+pub(crate) const PATIENCE_MS: i64 = 1500;
 
 /// Something that moves data to a disk: a Lustre target, or a block device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,33 +43,31 @@ pub struct Target {
 
 /// The targets of a recording, by name. One that fails over from host to host is one target.
 pub fn targets(hosts: &Hosts) -> Vec<Target> {
-    let mut found: BTreeMap<String, Target> = BTreeMap::new();
-    let things = hosts.iter().flat_map(|host| host.transfers.iter().map(move |thing| (host, thing)));
-    let is_wanted = |host: &HostFiles, thing: &str| match file_system(thing) {
-        Some(_) => true,
-        None => is_for_data(thing) && !has_targets(host),
-    };
-    for (host, thing) in things.filter(|(host, thing)| is_wanted(host, thing)) {
-        let name = name_of(&host.name, thing);
-        let file_system = file_system(thing).map(str::to_string);
-        found.insert(name.clone(), Target { name, host: host.name.clone(), file_system, has_sizes: true });
+    let mut found: BTreeMap<String, (i64, Target)> = BTreeMap::new();
+    for host in hosts.iter() {
+        let is_wanted =
+            |thing: &str| file_system(thing).is_some() || is_for_data(thing) && !has_targets(host);
+        for (thing, last_s) in host.transfers.iter().filter(|(thing, _)| is_wanted(thing)) {
+            let name = name_of(&host.name, thing);
+            let file_system = file_system(thing).map(str::to_string);
+            let target = Target { name: name.clone(), host: host.name.clone(), file_system, has_sizes: true };
+            if found.get(&name).is_none_or(|(known_s, _)| known_s < last_s) {
+                found.insert(name, (*last_s, target));
+            }
+        }
+        for disk in host.disks.keys().filter(|_| !has_targets(host)) {
+            let name = name_of(&host.name, disk);
+            let (host, file_system) = (host.name.clone(), None);
+            let target = Target { name: name.clone(), host, file_system, has_sizes: false };
+            found.entry(name).or_insert((i64::MIN, target));
+        }
     }
-    for (host, disk) in hosts
-        .iter()
-        .filter(|host| !has_targets(host))
-        .flat_map(|host| host.disks.keys().map(move |disk| (host, disk)))
-    {
-        let name = name_of(&host.name, disk);
-        let target =
-            Target { name: name.clone(), host: host.name.clone(), file_system: None, has_sizes: false };
-        found.entry(name).or_insert(target);
-    }
-    found.into_values().collect()
+    found.into_values().map(|(_, target)| target).collect()
 }
 
 /// Whether a host serves targets: what their disks do must not count twice.
 fn has_targets(host: &HostFiles) -> bool {
-    host.transfers.iter().any(|thing| file_system(thing).is_some() || !is_for_data(thing))
+    host.transfers.keys().any(|thing| file_system(thing).is_some() || !is_for_data(thing))
 }
 
 /// Metadata targets and the management service have disks too, but hold no data.
@@ -94,6 +94,8 @@ pub type Composition = [[u64; SIZES]; 2];
 pub struct Account {
     /// What each target's transactions were.
     pub compositions: Vec<Composition>,
+    /// Of how many seconds of each that is known.
+    pub seconds: Vec<f64>,
     /// Intervals whose growth is known.
     pub intervals: u64,
     /// Intervals lost to counters that fell: a restart, or a wrap.
@@ -106,11 +108,61 @@ pub struct Account {
     pub damaged: Vec<String>,
 }
 
-/// The sources that these targets need, and whether each counts sizes.
-fn sources(targets: &[Target]) -> Vec<(Source, bool)> {
-    let is_needed = |has_sizes: bool| targets.iter().any(|target| target.has_sizes == has_sizes);
-    let all = [(Source::by_size(), true), (Source::of_disks(), false)];
-    all.into_iter().filter(|(_, has_sizes)| is_needed(*has_sizes)).collect()
+impl Account {
+    fn new(targets: usize) -> Account {
+        Account {
+            compositions: vec![[[0; SIZES]; 2]; targets],
+            seconds: vec![0.0; targets],
+            ..Account::default()
+        }
+    }
+}
+
+/// Targets, and how their counters are read.
+struct Plan {
+    targets: Vec<Target>,
+    index: BTreeMap<String, usize>,
+    by_size: Source,
+    of_disks: Source,
+}
+
+impl Plan {
+    fn new(targets: &[Target]) -> Plan {
+        let index = targets.iter().enumerate().map(|(index, target)| (target.name.clone(), index)).collect();
+        Plan { targets: targets.to_vec(), index, by_size: Source::by_size(), of_disks: Source::of_disks() }
+    }
+
+    /// Reads what a host has counted in a segment into slots. Says what could not be read.
+    fn read(
+        &self,
+        (pass, slots, account): (&mut Pass, &mut Slots, &mut Account),
+        host: &str,
+        counters: &dyn Counters,
+        segment: usize,
+    ) -> Vec<Damage> {
+        let patience_ms = PATIENCE_MS * i64::from(counters.origin().interval_s.max(1));
+        let mut damaged = Vec::new();
+        let place = |thing: &str| self.index.get(&name_of(host, thing)).copied();
+        let mut counted = BTreeSet::new();
+        match pass.read(counters, segment, (host, &self.by_size), patience_ms, &place) {
+            Ok(()) => {
+                counted.extend(pass.hand_over(slots, account));
+            }
+            Err(damage) => damaged.push(damage),
+        }
+        // Devices whose sizes are not counted, or were not yet.
+        let is_left = |index: usize| self.targets[index].file_system.is_none() && !counted.contains(&index);
+        let is_of_host = |target: &Target| target.file_system.is_none() && target.host == host;
+        if !(0..self.targets.len()).any(|index| is_left(index) && is_of_host(&self.targets[index])) {
+            return damaged;
+        }
+        let place = |thing: &str| place(thing).filter(|index| is_left(*index));
+        match pass.read(counters, segment, (host, &self.of_disks), patience_ms, &place) {
+            Ok(()) => drop(pass.hand_over(slots, account)),
+            Err(damage) => damaged.push(damage),
+        }
+        damaged
+    }
 }
 
 /// What one segment of a file is, in the order of time.
@@ -130,8 +182,6 @@ pub fn replay(
     progress: &dyn Fn(u64, u64),
     each: &mut dyn FnMut(&Slot<'_>),
 ) -> Account {
-    let index: BTreeMap<&str, usize> =
-        targets.iter().enumerate().map(|(index, target)| (target.name.as_str(), index)).collect();
     let bounds_s = hosts.bounds_s.unwrap_or((i64::MIN, i64::MAX));
     let mut parts: Vec<Part> = Vec::new();
     for host in hosts.iter() {
@@ -142,13 +192,12 @@ pub fn replay(
         }
     }
     parts.sort_by_key(|part| (part.from_s, &part.host.name, &part.file.path, part.segment));
-    let mut account = Account { compositions: vec![[[0; SIZES]; 2]; targets.len()], ..Account::default() };
+    let mut account = Account::new(targets.len());
     let mut slots = Slots::new(targets.len(), grid_s);
     let mut pass = Pass::new(targets, best, bounds_s);
-    let sources = sources(targets);
+    let plan = Plan::new(targets);
     // A file has one part after the other in use, and only those of one moment are used together.
-    let mut open: BTreeMap<&str, (&FileInfo, std::sync::Arc<dyn crate::counters::Counters>)> =
-        BTreeMap::new();
+    let mut open: BTreeMap<&str, (&FileInfo, Arc<dyn Counters>)> = BTreeMap::new();
     for (done, part) in parts.iter().enumerate() {
         progress(done as u64, parts.len() as u64);
         slots.complete_before(part.from_s, each);
@@ -166,22 +215,15 @@ pub fn replay(
                 }
             },
         };
-        let patience_ms = PATIENCE * 1000 * i64::from(part.file.interval_s.max(1));
-        for (source, has_sizes) in &sources {
-            let is_of_it = |target: &usize| targets[*target].has_sizes == *has_sizes;
-            let place =
-                |thing: &str| index.get(name_of(&part.host.name, thing).as_str()).copied().filter(is_of_it);
-            if let Err(damage) = pass.read(&*counters, part.segment, source, patience_ms, &place) {
-                let (from, to) = part.file.segments[part.segment];
-                account.damaged.push(format!(
-                    "{}: {damage}: no transactions from {} to {}",
-                    part.file.path.display(),
-                    time::format(from),
-                    time::format(to)
-                ));
-                continue;
-            }
-            pass.hand_over(&mut slots, &mut account);
+        let into = (&mut pass, &mut slots, &mut account);
+        for damage in plan.read(into, &part.host.name, &*counters, part.segment) {
+            let (from, to) = part.file.segments[part.segment];
+            account.damaged.push(format!(
+                "{}: {damage}: no transactions from {} to {}",
+                part.file.path.display(),
+                time::format(from),
+                time::format(to)
+            ));
         }
     }
     slots.complete_before(i64::MAX, each);
@@ -205,14 +247,15 @@ pub fn best_sizes(hosts: &Hosts, targets: &[Target]) -> Vec<usize> {
             // Where a counter fell, all of it is new.
             let is_same_life = values.iter().zip(before).all(|(now, before)| *now >= before);
             for (size, (now, before)) in values.iter().zip(before).enumerate() {
-                counts[size % SIZES] += (now - if is_same_life { before } else { 0 }).max(0) as u64;
+                let grown = now.saturating_sub(if is_same_life { before } else { 0 }).max(0) as u64;
+                counts[size % SIZES] = counts[size % SIZES].saturating_add(grown);
             }
         }
     }
     let best = |target: &Target| {
         let counts = systems.get(&target.file_system)?;
-        let all: u64 = counts.iter().sum();
-        (0..SIZES).rev().find(|size| counts[*size] * 1000 > all)
+        let all = counts.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
+        (0..SIZES).rev().find(|size| counts[*size] > all / 1000)
     };
     targets.iter().map(|target| best(target).unwrap_or(SIZES - 1)).collect()
 }
@@ -242,14 +285,18 @@ fn edge(file: &FileInfo, end: End) -> Option<BTreeMap<String, [i64; 2 * SIZES]>>
 
 /// How full each target was at last, 0 to 1; NaN where it is not known.
 pub fn fullness(hosts: &Hosts, targets: &[Target]) -> Vec<f64> {
+    let bounds_s = hosts.bounds_s.unwrap_or((i64::MIN, i64::MAX));
+    let is_wanted =
+        |file: &&FileInfo| file.segments.iter().any(|(from, to)| *from <= bounds_s.1 && *to >= bounds_s.0);
     let mut full = vec![f64::NAN; targets.len()];
     for host in hosts.iter().filter(|host| !host.transfers.is_empty()) {
         // The last that can be read is enough: a file system does not fill in a day.
-        let newest =
-            host.files.iter().rev().find_map(|file| last_space(file).ok().filter(|found| !found.is_empty()));
+        let files = host.files.iter().rev().filter(is_wanted);
+        let newest = files.filter_map(|file| last_space(file).ok()).find(|found| !found.is_empty());
         for (thing, [total, free]) in newest.unwrap_or_default() {
             let name = name_of(&host.name, &thing);
-            let place = targets.iter().position(|target| target.name == name);
+            // Of one that moved from host to host, the last knows best.
+            let place = targets.iter().position(|target| target.name == name && target.host == host.name);
             if let Some(place) = place.filter(|_| total > 0 && free != ABSENT) {
                 full[place] = 1.0 - free as f64 / total as f64;
             }

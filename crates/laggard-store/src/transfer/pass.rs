@@ -8,9 +8,11 @@ use laggard_activity::{ABSENT, Damage, Growth, Piece, Rows};
 use laggard_core::fsu::Load;
 use std::ops::Range;
 
-/// The last sample of a target: its fields in the order of the source's.
+/// The last sample of a target on one host, by one source: its fields in the order of the source's.
 #[derive(Clone)]
 struct Latest {
+    host: String,
+    kind: &'static str,
     time_ms: i64,
     values: Vec<i64>,
 }
@@ -47,7 +49,7 @@ pub struct Pass {
     is_exact: Vec<bool>,
     /// Only these seconds count.
     bounds_s: (i64, i64),
-    latest: Vec<Option<Latest>>,
+    latest: Vec<Vec<Latest>>,
     things: Vec<Thing>,
     rows: Intervals,
     /// Something of a row turned out not to be known: what else grew in that interval must not count either.
@@ -125,7 +127,7 @@ impl Pass {
             best: best.to_vec(),
             is_exact: targets.iter().map(|target| target.file_system.is_none()).collect(),
             bounds_s,
-            latest: vec![None; targets.len()],
+            latest: vec![Vec::new(); targets.len()],
             things: Vec::new(),
             rows: Intervals::default(),
             must_repeat: false,
@@ -133,12 +135,12 @@ impl Pass {
         }
     }
 
-    /// Reads what a source has in a segment. `place` tells the index of a target.
+    /// Reads what a source has of a host in a segment. `place` tells the index of a target.
     pub fn read(
         &mut self,
         counters: &dyn Counters,
         segment: usize,
-        source: &Source,
+        (host, source): (&str, &Source),
         patience_ms: i64,
         place: &dyn Fn(&str) -> Option<usize>,
     ) -> Result<(), Damage> {
@@ -147,7 +149,7 @@ impl Pass {
         self.things.clear();
         self.must_repeat = false;
         let take = |pass: &mut Pass| {
-            let mut taking = Taking { pass, source, patience_ms, place };
+            let mut taking = Taking { pass, host, source, patience_ms, place };
             counters.growth(segment, source.kind, &fields, &mut taking)
         };
         take(self)?;
@@ -158,8 +160,8 @@ impl Pass {
         Ok(())
     }
 
-    /// Gives what was read to its slots.
-    pub fn hand_over(&mut self, slots: &mut Slots, account: &mut Account) {
+    /// Gives what was read to its slots. Returns the targets it was of.
+    pub fn hand_over(&mut self, slots: &mut Slots, account: &mut Account) -> Vec<usize> {
         let rows = &self.rows;
         for thing in &self.things {
             slots.each_load(thing.target, &rows.times_s[thing.rows.clone()], |index, slot| {
@@ -172,20 +174,24 @@ impl Pass {
                     (Some(Lost::Reset), _) => account.resets += 1,
                     (None, Some(slot)) => {
                         account.intervals += 1;
+                        account.seconds[thing.target] += rows.seconds[at];
                         rows.add_to(slot, at, self.counts_sizes);
                     }
                 }
             });
-            self.latest[thing.target] = Some(thing.last.clone());
+            let known = &mut self.latest[thing.target];
+            known.retain(|latest| (&latest.host, latest.kind) != (&thing.last.host, thing.last.kind));
+            known.push(thing.last.clone());
             let sums = account.compositions[thing.target].iter_mut().flatten();
             sums.zip(thing.composition.iter().flatten()).for_each(|(all, some)| *all += some);
         }
+        self.things.iter().map(|thing| thing.target).collect()
     }
 
     fn begin(
         &mut self,
         rows: &Rows<'_>,
-        source: &Source,
+        (host, source): (&str, &Source),
         patience_ms: i64,
         place: &dyn Fn(&str) -> Option<usize>,
     ) {
@@ -197,7 +203,9 @@ impl Pass {
         self.rows.reset(rows.times_s.len(), counts_moved);
         for (name, range) in &rows.things {
             let Some(target) = place(name) else { continue };
-            let before = self.latest[target].as_ref();
+            let is_this = |latest: &&Latest| latest.host == host && latest.kind == source.kind.name;
+            let before = self.latest[target].iter().find(is_this);
+            let is_new = self.latest[target].is_empty();
             let mut last_ms = before.map(|latest| latest.time_ms);
             for at in range.clone() {
                 let time_s = rows.times_s[at];
@@ -205,7 +213,9 @@ impl Pass {
                 let passed_ms = last_ms.map(|last_ms| time_ms.saturating_sub(last_ms));
                 let lost = match passed_ms {
                     _ if !(self.bounds_s.0..=self.bounds_s.1).contains(&time_s) => Some(Lost::Unwanted),
-                    None => Some(Lost::First),
+                    None if is_new => Some(Lost::First),
+                    // On another host, or by another source, counters are others.
+                    None => Some(Lost::Hole),
                     Some(passed_ms) if !(1..=patience_ms).contains(&passed_ms) => Some(Lost::Hole),
                     Some(_) => known.get(at).copied().flatten(),
                 };
@@ -217,7 +227,8 @@ impl Pass {
             }
             let values =
                 before.map_or_else(|| vec![ABSENT; source.fields.len()], |latest| latest.values.clone());
-            let last = Latest { time_ms: last_ms.unwrap_or(0), values };
+            let (host, kind) = (host.to_string(), source.kind.name);
+            let last = Latest { host, kind, time_ms: last_ms.unwrap_or(0), values };
             self.things.push(Thing { target, rows: range.clone(), last, composition: [[0; SIZES]; 2] });
         }
     }
@@ -344,6 +355,7 @@ impl Pass {
 /// A pass that takes a segment.
 struct Taking<'a> {
     pass: &'a mut Pass,
+    host: &'a str,
     source: &'a Source,
     patience_ms: i64,
     place: &'a dyn Fn(&str) -> Option<usize>,
@@ -351,7 +363,7 @@ struct Taking<'a> {
 
 impl Growth for Taking<'_> {
     fn begin(&mut self, rows: &Rows<'_>) {
-        self.pass.begin(rows, self.source, self.patience_ms, self.place);
+        self.pass.begin(rows, (self.host, self.source), self.patience_ms, self.place);
     }
 
     fn piece(&mut self, field: usize, row: usize, piece: Piece<'_>) {

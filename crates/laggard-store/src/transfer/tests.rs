@@ -1,7 +1,7 @@
 use super::*;
 use crate::problem::Problems;
 use crate::read::read;
-use laggard_activity::kind::Kind;
+use laggard_activity::kind::{DISK, Kind};
 use laggard_activity::{Origin, Snapshot, Table, TailReader, TailWriter, name, seal};
 use proptest::prelude::*;
 use std::path::Path;
@@ -165,6 +165,69 @@ fn a_size_that_was_never_seen_before_counts() {
     record(folder.path(), "oss1", 5, 100, 100, &at);
     let (_, _, account) = replayed(folder.path(), 5);
     assert_eq!(account.compositions[0][1][size_of(1 << 24)], 49);
+}
+
+#[test]
+fn a_target_that_fails_over_is_unknown_for_an_interval_and_belongs_to_its_last_host() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |from: usize, to: usize, base: i64| {
+        move |index: usize| match (from..to).contains(&index) {
+            true => vec![("fs-OST0000", counts(base + 5 * index as i64, 1))],
+            false => Vec::new(),
+        }
+    };
+    // On `b` for a while, where the counter is far ahead; then back.
+    let on_a = |index: usize| [of(0, 40, 0)(index), of(60, 100, 0)(index)].concat();
+    record(folder.path(), "a", 5, 100, 100, &on_a);
+    record(folder.path(), "b", 5, 100, 50, &of(40, 60, 100_000));
+    let (_, slots, account) = replayed(folder.path(), 5);
+    assert!(slots.values().flatten().all(|load| load.load.writes == 5.0), "never across hosts");
+    assert_eq!((account.intervals, account.holes, account.resets), (39 + 19 + 39, 2, 0));
+    let recording = read(&[folder.path().to_path_buf()], None, &mut Problems::default(), &|_, _| {}).unwrap();
+    assert_eq!(targets(recording.hosts())[0].host, "a");
+}
+
+#[test]
+fn a_disk_whose_sizes_were_counted_later_has_its_past_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let kinds: Vec<&'static Kind> = vec![&DISK, &TRANSFER];
+    let origin = Origin { host: "nsd1".into(), interval_s: 5, kinds };
+    let path = folder.path().join(name::stem("nsd1", START_S) + ".tail");
+    let mut tail = TailWriter::create(&path, origin.clone(), 0).unwrap();
+    for part in 0..2 {
+        let snapshots: Vec<Snapshot> = (50 * part..50 * part + 50)
+            .map(|index: i64| {
+                // 10 writes of 64 KiB each 5 s, by both counts.
+                let mut disks = Table::new(&DISK);
+                let mut row = [0; 17];
+                (row[4], row[6]) = (10 * index, 10 * index * 128);
+                disks.push("sdb", &row);
+                let mut tables = vec![disks];
+                if part == 1 {
+                    let mut sizes = Table::new(&TRANSFER);
+                    let mut now = [0; FIELDS];
+                    now[BYTES_WRITTEN] = (10 * index) << 16;
+                    now[write_field(1 << 16)] = 10 * index;
+                    sizes.push("sdb", &now);
+                    tables.push(sizes);
+                }
+                Snapshot { time_s: START_S + 5 * index, late_ms: 0, tables }
+            })
+            .collect();
+        tail.append(&snapshots).unwrap();
+        seal::seal(&name::beside(&path, name::SEALED), &TailReader::open(&path).unwrap()).unwrap();
+        tail = TailWriter::create(&path, origin.clone(), tail.sequence).unwrap();
+    }
+    let (names, slots, account) = replayed(folder.path(), 5);
+    assert_eq!(names, ["nsd1:sdb"]);
+    assert_eq!(
+        (account.intervals, account.holes),
+        (49 + 49, 1),
+        "the change of counters is one unknown interval"
+    );
+    assert!(
+        slots.values().flatten().all(|load| load.load.writes == 10.0 && load.load.write_bytes == 655_360.0)
+    );
 }
 
 #[test]

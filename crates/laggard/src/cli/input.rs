@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Debug)]
 pub struct Input {
     /// Recordings, recognised by content: stores, activity files, sysstat's sa files, `sadf -j`, `sar -d` and `iostat -xt` text,
-    /// CSV; all but stores also as .gz, .xz, .zst; or the address of a Prometheus, http://HOST:9090
+    /// `lctl get_param` text, CSV; all but stores also as .gz, .xz, .zst; or the address of a Prometheus, http://HOST:9090
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
 

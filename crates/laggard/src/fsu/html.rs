@@ -56,6 +56,7 @@ pub fn render(found: &Utilization) -> String {
                             (words::count(found.account.holes)) " lost to missing samples, "
                             (words::count(found.account.resets)) " to counters that fell, "
                             (words::count(found.account.uncounted)) " to samples that lack transactions (brw_stats is for root; sysstat does not tell reads from writes)." }
+                        @if found.account.intervals == 0 { p { "What grew is known from two samples on." } }
                         @for said in &found.warnings { p { (said) } }
                         @if !found.account.damaged.is_empty() {
                             ul { @for said in &found.account.damaged { li { (said) } } }
@@ -71,7 +72,6 @@ pub fn render(found: &Utilization) -> String {
 fn section(found: &Utilization, file_system: &FileSystem) -> Markup {
     let of = &file_system.of;
     let [read, written] = file_system.mean_rates();
-    let scale = file_system.targets.len() as f64;
     html! {
         section id=(format!("fs-{}", file_system.name.replace(' ', "-"))) {
             h2 { (file_system.name) }
@@ -79,7 +79,7 @@ fn section(found: &Utilization, file_system: &FileSystem) -> Markup {
                 p { (file_system.targets.len()) " targets, mean utilization " b { (words::percent(mean)) }
                     "; bandwidth alone would say " (words::percent(of.by_bandwidth())) ". Read " (words::rate(read))
                     ", written " (words::rate(written)) " in the mean"
-                    @if let Some(achievable) = of.achievable() { "; " (words::rate(achievable * scale)) " can be had with these sizes" }
+                    @if let Some(achievable) = file_system.achievable() { "; " (words::rate(achievable)) " can be had with these sizes" }
                     "." }
                 (over_time(found, file_system))
                 h3 { "Targets over time" }
@@ -106,9 +106,7 @@ fn over_time(found: &Utilization, file_system: &FileSystem) -> Markup {
         points: series.iter().map(|(time_s, point)| (*time_s, value(point))).collect(),
         class,
     };
-    let scale = file_system.targets.len() as f64;
-    let achievable =
-        [line("achievable", "use", &|point| point.achievable().map_or(f64::NAN, |rate| rate * scale))];
+    let achievable = [line("achievable", "use", &|point| point.achievable().unwrap_or(f64::NAN))];
     let rates = [
         line("read", "read", &|point| point.rates()[0]),
         line("written", "write", &|point| point.rates()[1]),
@@ -126,7 +124,7 @@ fn over_time(found: &Utilization, file_system: &FileSystem) -> Markup {
         figure { (plot::lines(&busy, &axis, None, "%", false))
             figcaption { span.key.use {} "mean of " (found.step_s) " s" span.key.highest {} "highest observation in them" span.key.read {} "what bandwidth alone would say" } }
         h3 { "Achievable bandwidth" }
-        figure { (plot::lines(&achievable, &axis, None, "bytes/s", false)) figcaption { "of all targets, with the sizes of that time" } }
+        figure { (plot::lines(&achievable, &axis, None, "bytes/s", false)) figcaption { "of the targets that were observed, with the sizes of that time" } }
     }
 }
 
@@ -172,10 +170,10 @@ fn distribution(survey: &Survey) -> Markup {
 }
 
 /// Tables II and III.
-fn classes(survey: &Survey, optimal: u64) -> Markup {
+fn classes(survey: &Survey, optimal: Option<u64>) -> Markup {
     html! {
         table {
-            thead { tr { th { "class" } th { "FSU %" } th { "observations" } th { "optimal (" (words::size(optimal)) " and more)" } th { "sub-optimal" } } }
+            thead { tr { th { "class" } th { "FSU %" } th { "observations" } th { "optimal" @if let Some(optimal) = optimal { " (" (words::size(optimal)) " and more)" } } th { "sub-optimal" } } }
             tbody {
                 @for class in Class::ALL {
                     @let best = survey.share(class).optimal_share();

@@ -38,13 +38,12 @@ pub fn render(found: &Utilization) -> String {
 fn file_system(found: &Utilization, known: &FileSystem) -> Value {
     let names: Vec<&str> =
         known.targets.iter().map(|index| found.targets[*index].target.name.as_str()).collect();
-    let mut value = common(&known.of, &known.composition, known.targets.len());
+    let mut value = common(&known.of, &known.composition);
     value["name"] = json!(known.name);
     value["targets"] = json!(names);
     value["incomplete_observations"] = json!(known.incomplete);
     value["optimal_bytes"] = json!(known.optimal);
-    let scale = names.len() as f64;
-    value["achievable_bytes_s"] = json!(known.of.achievable().map(|rate| rate * scale));
+    value["achievable_bytes_s"] = json!(known.achievable());
     let [read, written] = known.mean_rates();
     value["read_bytes_s"] = json!(finite(read));
     value["written_bytes_s"] = json!(finite(written));
@@ -54,9 +53,10 @@ fn file_system(found: &Utilization, known: &FileSystem) -> Value {
 fn target(known: &TargetUse) -> Value {
     let line =
         |line: laggard_core::fsu::Line| json!({ "latency_s": line.latency_s, "per_byte_s": line.per_byte_s });
-    let mut value = common(&known.of, &known.composition, 1);
+    let mut value = common(&known.of, &known.composition);
     value["name"] = json!(known.target.name);
     value["host"] = json!(known.target.host);
+    value["file_system"] = json!(known.target.file_system);
     value["fullness"] = json!(finite(known.fullness));
     value["coefficients"] = json!({ "write": line(known.model.write), "read": line(known.model.read) });
     value["achievable_bytes_s"] = json!(known.of.achievable());
@@ -66,7 +66,7 @@ fn target(known: &TargetUse) -> Value {
     value
 }
 
-fn common(of: &Use, composition: &Composition, targets: usize) -> Value {
+fn common(of: &Use, composition: &Composition) -> Value {
     let survey = &of.survey;
     let classes = Class::ALL.into_iter().map(|class| {
         let share = survey.share(class);
@@ -89,7 +89,7 @@ fn common(of: &Use, composition: &Composition, targets: usize) -> Value {
         "classes": classes.collect::<Vec<_>>(),
         "distribution": { "bin_percent": BIN, "observations": survey.distribution() },
         "sizes": sizes(composition),
-        "series": series(&of.series, targets),
+        "series": series(&of.series),
     })
 }
 
@@ -100,7 +100,7 @@ fn sizes(composition: &Composition) -> Value {
     used.map(size).collect()
 }
 
-fn series(series: &Series, targets: usize) -> Value {
+fn series(series: &Series) -> Value {
     let point = |(time_s, point): &(i64, super::Point)| {
         let [read, written] = point.rates();
         json!({
@@ -109,7 +109,8 @@ fn series(series: &Series, targets: usize) -> Value {
             "highest": point.highest,
             "read_bytes_s": read,
             "written_bytes_s": written,
-            "achievable_bytes_s": point.achievable().map(|rate| rate * targets as f64),
+            "achievable_bytes_s": point.achievable(),
+            "by_bandwidth": point.by_bandwidth(),
         })
     };
     series.iter().map(point).collect()

@@ -50,6 +50,8 @@ pub struct Point {
     busy_s: f64,
     transfer_s: f64,
     seconds: f64,
+    /// Targets observed, over all slots.
+    present: usize,
 }
 
 impl Point {
@@ -62,6 +64,7 @@ impl Point {
         self.busy_s += seen.busy_s;
         self.transfer_s += seen.transfer_s;
         self.seconds += seen.all.seconds;
+        self.present += seen.present;
     }
 
     /// Utilization by bytes alone.
@@ -69,9 +72,10 @@ impl Point {
         100.0 * self.transfer_s / self.seconds
     }
 
-    /// Bytes per second of one target with these sizes, if kept busy; nothing without transactions.
+    /// Bytes per second of the targets that were observed, with these sizes, if kept busy; nothing without transactions.
     pub fn achievable(&self) -> Option<f64> {
-        (self.busy_s > 0.0).then(|| self.bytes / self.busy_s)
+        let targets = self.present as f64 / self.observations as f64;
+        (self.busy_s > 0.0).then(|| self.bytes / self.busy_s * targets)
     }
 
     /// Mean utilization.
@@ -103,6 +107,8 @@ pub struct Use {
     pub transfer_s: f64,
     /// Target-seconds observed.
     pub seconds: f64,
+    /// Seconds in which anything was observed.
+    pub observed_s: f64,
     /// Bytes read and written, for clients where that is known.
     pub moved: [f64; 2],
 }
@@ -147,14 +153,19 @@ pub struct FileSystem {
     pub composition: Composition,
     /// Slots in which some target was missing.
     pub incomplete: u64,
-    /// Bytes of its best transactions.
-    pub optimal: u64,
+    /// Bytes of its best transactions; nothing without any whose size is known.
+    pub optimal: Option<u64>,
 }
 
 impl FileSystem {
-    /// Bytes per second of all targets together.
+    /// Bytes per second read and written in the mean, by the targets that were observed.
     pub fn mean_rates(&self) -> [f64; 2] {
-        self.of.moved.map(|bytes| bytes / self.of.seconds * self.targets.len() as f64)
+        self.of.moved.map(|bytes| bytes / self.of.observed_s)
+    }
+
+    /// Bytes per second that they would give together with these sizes; nothing without transactions.
+    pub fn achievable(&self) -> Option<f64> {
+        self.of.achievable().map(|of_one| of_one * self.of.seconds / self.of.observed_s)
     }
 }
 
@@ -217,7 +228,7 @@ impl Utilization {
             Some(bytes) => vec![transfer::size_of(bytes); targets.len()],
             None => transfer::best_sizes(hosts, &targets),
         };
-        let warnings = warnings(&targets, &asked.coefficients);
+        let mut warnings = warnings(&targets, &asked.coefficients);
         let mut adding = Adding {
             step_s: step(from_s, to_s, asked.grid_s),
             file_systems: file_systems(&targets, asked.topology.as_ref()),
@@ -225,21 +236,32 @@ impl Utilization {
             utilizations: vec![f64::NAN; targets.len()],
             models: models.clone(),
             seen: Vec::new(),
+            twice: vec![0; targets.len()],
+            grid_s: asked.grid_s,
             targets: uses,
         };
         let mut account =
             transfer::replay(hosts, &targets, asked.grid_s, &best, progress, &mut |slot| adding.slot(slot));
-        let Adding { step_s, mut file_systems, shared, mut targets, .. } = adding;
+        let Adding { step_s, mut file_systems, shared, mut targets, twice, .. } = adding;
+        // Now and then two samples fall into one slot.
+        let is_often = |(target, twice): &(&TargetUse, u64)| 4 * twice > target.of.survey.observations();
+        for (target, _) in targets.iter().zip(twice).filter(is_often) {
+            let name = &target.target.name;
+            warnings.push(format!(
+                "{name} was recorded by two hosts at once: are these two file systems of one name?"
+            ));
+        }
         for (target, composition) in targets.iter_mut().zip(&account.compositions) {
             target.composition = *composition;
         }
         for file_system in &mut file_systems {
-            file_system.optimal =
-                file_system.targets.first().map_or(0, |target| transfer::bytes(best[*target]));
             for target in &file_system.targets {
                 let sums = file_system.composition.iter_mut().flatten();
                 sums.zip(targets[*target].composition.iter().flatten()).for_each(|(all, some)| *all += some);
             }
+            let is_any = file_system.composition.iter().flatten().any(|count| *count > 0);
+            let first = file_system.targets.first().filter(|_| is_any);
+            file_system.optimal = first.map(|target| transfer::bytes(best[*target]));
         }
         let (metadata, damaged) = metadata::of(hosts, &asked.coefficients.metadata);
         account.damaged.extend(damaged);
@@ -269,7 +291,7 @@ pub fn models(
     targets.iter().zip(fullness).map(|(target, full)| coefficients.model(&target.name, known(full))).collect()
 }
 
-fn warnings(targets: &[Target], coefficients: &Coefficients) -> Vec<String> {
+pub fn warnings(targets: &[Target], coefficients: &Coefficients) -> Vec<String> {
     let mut found = Vec::new();
     let off = coefficients.worst_residual();
     if off > calibrate::OFF {
@@ -300,7 +322,7 @@ pub fn file_systems(targets: &[Target], topology: Option<&Topology>) -> Vec<File
         of: Use::default(),
         composition: Composition::default(),
         incomplete: 0,
-        optimal: 0,
+        optimal: None,
     };
     found.into_iter().map(file_system).collect()
 }
@@ -342,11 +364,17 @@ struct Adding {
     models: Vec<Model>,
     utilizations: Vec<f64>,
     seen: Vec<Option<Moment>>,
+    /// Per target: slots in which more seconds were recorded than have passed.
+    twice: Vec<u64>,
+    grid_s: i64,
 }
 
 impl Adding {
     fn slot(&mut self, slot: &Slot<'_>) {
         let point = slot.time_s.div_euclid(self.step_s) * self.step_s;
+        let most_s = 1.75 * self.grid_s as f64;
+        let loads = self.twice.iter_mut().zip(slot.loads);
+        loads.for_each(|(twice, load)| *twice += u64::from(load.seconds > most_s));
         let each = slot.loads.iter().zip(&self.models).enumerate();
         self.seen.clear();
         self.seen.extend(each.map(|(index, (load, model))| Moment::of_one(index, load, model)));
@@ -439,6 +467,7 @@ impl Use {
         self.busy_s += seen.busy_s;
         self.transfer_s += seen.transfer_s;
         self.seconds += all.seconds;
+        self.observed_s += all.seconds / seen.present as f64;
         self.moved = [0, 1].map(|way| self.moved[way] + all.moved[way]);
         self.survey.observe(seen.utilization, all.optimal, all.sized - all.optimal);
         if self.series.last().is_none_or(|(time_s, _)| *time_s != point) {

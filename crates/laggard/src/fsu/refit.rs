@@ -7,10 +7,28 @@ use laggard_store::Recording;
 use laggard_store::calibration::Series;
 use laggard_store::statistics::{self, Grown};
 use laggard_store::transfer;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Fewer transactions of a size say nothing of it.
 const ENOUGH: f64 = 100.0;
+
+/// Numbers in order, as runs of neighbours.
+#[derive(Default)]
+struct Runs(Vec<(i64, i64)>);
+
+impl Runs {
+    fn push(&mut self, number: i64) {
+        match self.0.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => self.0.push((number, number)),
+        }
+    }
+
+    fn contains(&self, number: &i64) -> bool {
+        let after = self.0.partition_point(|(first, _)| first <= number);
+        after.checked_sub(1).is_some_and(|run| *number <= self.0[run].1)
+    }
+}
 
 /// The tests of each target. The error says what is missing.
 pub fn latencies(
@@ -24,17 +42,17 @@ pub fn latencies(
     let fullness = transfer::fullness(hosts, &targets);
     let models = super::models(&targets, &fullness, coefficients)?;
     let best = vec![transfer::SIZES; targets.len()];
-    let mut calm: BTreeMap<&str, BTreeSet<i64>> = BTreeMap::new();
-    transfer::replay(hosts, &targets, grid_s, &best, progress, &mut |slot| {
+    let mut calm: BTreeMap<&str, Runs> = BTreeMap::new();
+    let account = transfer::replay(hosts, &targets, grid_s, &best, progress, &mut |slot| {
         for ((target, model), load) in targets.iter().zip(&models).zip(slot.loads) {
             if load.seconds > 0.0 && model.utilization(&load.load, load.seconds) <= BUSY {
-                calm.entry(&target.name).or_default().insert(slot.time_s.div_euclid(grid_s));
+                calm.entry(&target.name).or_default().push(slot.time_s.div_euclid(grid_s));
             }
         }
     });
     let mut sums: BTreeMap<(String, Direction, u64), (f64, f64)> = BTreeMap::new();
     let is_wanted = |_: &str, what: &str| what.starts_with("io_latency_");
-    statistics::replay(hosts, &is_wanted, &mut |grown: &Grown| {
+    let damaged = statistics::replay(hosts, &is_wanted, &mut |grown: &Grown| {
         let is_calm =
             calm.get(grown.target).is_some_and(|calm| calm.contains(&grown.time_s.div_euclid(grid_s)));
         let Some((direction, size)) = kind(grown.what).filter(|_| is_calm) else { return };
@@ -42,6 +60,7 @@ pub fn latencies(
         sum.0 += grown.calls;
         sum.1 += grown.total.unwrap_or(0.0) / 1e6;
     });
+    account.damaged.iter().chain(&damaged).for_each(|said| eprintln!("laggard: {said}"));
     let mut found: BTreeMap<String, Series> = BTreeMap::new();
     for ((target, direction, size), (calls, seconds)) in sums {
         if calls < ENOUGH || seconds <= 0.0 {

@@ -60,9 +60,8 @@ fn paragraph(out: &mut String, found: &Utilization, file_system: &FileSystem) {
         words::rate(read),
         words::rate(written)
     );
-    if let Some(achievable) = of.achievable() {
-        let all = achievable * file_system.targets.len() as f64;
-        let _ = write!(out, "; {} can be had with these sizes", words::rate(all));
+    if let Some(achievable) = file_system.achievable() {
+        let _ = write!(out, "; {} can be had with these sizes", words::rate(achievable));
     }
     let _ = writeln!(out);
     table(out, &of.survey, file_system.optimal);
@@ -80,16 +79,16 @@ fn paragraph(out: &mut String, found: &Utilization, file_system: &FileSystem) {
 }
 
 /// Tables II and III of the paper.
-fn table(out: &mut String, survey: &Survey, optimal: u64) {
+fn table(out: &mut String, survey: &Survey, optimal: Option<u64>) {
     let _ = writeln!(
         out,
-        "  {:<10}{:>10}{:>15}{:>10}{:>14}   optimal: {} and more",
+        "  {:<10}{:>10}{:>15}{:>10}{:>14}{}",
         "class",
         "FSU %",
         "observations",
         "optimal",
         "sub-optimal",
-        words::size(optimal)
+        optimal.map_or_else(String::new, |size| format!("   optimal: {} and more", words::size(size)))
     );
     for class in Class::ALL {
         let best = survey.share(class).optimal_share();
@@ -236,6 +235,9 @@ fn metadata(out: &mut String, found: &Utilization) {
 
 fn losses(out: &mut String, found: &Utilization) {
     let account = &found.account;
+    if account.intervals + account.holes + account.resets + account.uncounted == 0 {
+        let _ = writeln!(out, "one sample only: what grew is known from two on");
+    }
     let lost = [
         (account.holes, "missing samples"),
         (account.resets, "counters that fell: a restart, or a wrap"),

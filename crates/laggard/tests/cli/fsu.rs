@@ -466,8 +466,22 @@ fn tests_are_taken_out_of_a_recording() {
         "tests.csv",
     ]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let ran = bench.laggard(&["fsu", "calibrate", "tests.csv"]);
+    // Files that were put together, and files side by side.
+    let text = std::fs::read_to_string(bench.path("tests.csv")).unwrap();
+    bench.write("twice.csv", &format!("{text}{}", text.replace("OST0000", "OST0001")));
+    let ran = bench.laggard(&["fsu", "calibrate", "twice.csv", "tests.csv"]);
     assert!(ran.out.contains("latency 1.0") && ran.out.contains("1.73"), "{}", ran.out);
+    assert!(ran.out.contains("fs-OST0001") && ran.out.contains("[[class]]"), "{}", ran.out);
+    // Of a part of a slot too: as many seconds as samples.
+    let part = format!("4k,{},{}", time(1), time(8));
+    let ran =
+        bench.laggard(&["fsu", "tests", "files", "--interval", "60", "--test", &part, "--target", "fs-OST*"]);
+    assert!(
+        ran.out.contains(&format!("4k,write,35.000,4096,{},fs-OST0000", 7 * rate(4096.0))),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
     let nothing = format!("x,{},{}", time(100), time(110));
     let ran = bench.laggard(&["fsu", "tests", "files", "--test", &nothing]);
     assert!(ran.code == 2 && ran.err.contains("no transactions are known"), "{}", ran.err);
@@ -498,6 +512,10 @@ fn what_is_missing_is_said() {
         &["fsu", "report", "files", "--coefficients", "coefficients.toml", "--optimal", "big"],
         "not a size",
     );
+    bench.write("oss1.txt", "osd-ldiskfs.fs-OST0000.brw_stats=\nsnapshot_time: 1684867636.6\n\ndisk I/O size          ios\n4K: 1 1 1 | 1 1 1\n");
+    failed(&["fsu", "watch", "oss1.txt", "--coefficients", "coefficients.toml"], "there are none");
+    let once = bench.laggard(&["fsu", "report", "oss1.txt", "--coefficients", "coefficients.toml"]);
+    assert!(once.code == 3 && once.out.contains("one sample only"), "{}{}", once.out, once.err);
     failed(&["fsu", "calibrate", "tests.csv", "-o", "x.toml"], "no column `count`");
     failed(&["fsu", "calibrate", "one.csv", "-o", "x.toml"], "at least two");
     assert!(!bench.path("x.toml").exists());

@@ -17,9 +17,9 @@ use std::path::PathBuf;
 /// that was observed during a test, and if targets were tested apart, target and fullness (0 to 1). `laggard-lab fsu-sweep` makes it.
 #[derive(ClapArgs)]
 pub struct Args {
-    /// The tests
-    #[arg(value_name = "TESTS.csv")]
-    tests: PathBuf,
+    /// The tests; those of several targets each in a file, or together in one
+    #[arg(value_name = "TESTS.csv", required = true)]
+    tests: Vec<PathBuf>,
 
     /// Where to write the coefficients; without it, only how well they fit is shown
     #[arg(short, long, value_name = "FILE")]
@@ -27,12 +27,21 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
-    let path = &args.tests;
-    let said = |error: String| Failure::Said(format!("{}: {error}", path.display()));
-    let file = std::fs::File::open(path).map_err(|error| Failure::io(path, &error))?;
-    let all = calibration::read(file).map_err(said)?;
+    let mut all: Vec<Series> = Vec::new();
+    for path in &args.tests {
+        let file = std::fs::File::open(path).map_err(|error| Failure::io(path, &error))?;
+        let said = |error: String| Failure::Said(format!("{}: {error}", path.display()));
+        for series in calibration::read(file).map_err(said)? {
+            let is_same =
+                |known: &&mut Series| (&known.target, known.fullness) == (&series.target, series.fullness);
+            match all.iter_mut().find(is_same) {
+                Some(known) => known.tests.extend(series.tests),
+                None => all.push(series),
+            }
+        }
+    }
     let mut out = String::new();
-    let coefficients = learn(&all, &mut out).map_err(said)?;
+    let coefficients = learn(&all, &mut out).map_err(Failure::Said)?;
     match &args.output {
         Some(path) => {
             write_whole(path, &coefficients.to_toml())?;
@@ -52,7 +61,14 @@ fn learn(all: &[Series], out: &mut String) -> Result<Coefficients, String> {
     let mut coefficients = Coefficients { read, write, ..Coefficients::default() };
     let is_apart = |series: &&Series| all.len() > 1 && (series.target.is_some() || series.fullness.is_some());
     for series in all.iter().filter(is_apart) {
-        let [read, write] = fits(series, out)?;
+        // One that cannot be fitted has the line of all of them.
+        let [read, write] = match fits(series, out) {
+            Ok(found) => found,
+            Err(error) => {
+                eprintln!("laggard: {error}; it gets the line of all tests");
+                continue;
+            }
+        };
         let targets = vec![series.target.clone().unwrap_or_else(|| "*".into())];
         coefficients.class.push(TargetClass { targets, fullness: series.fullness, write, read });
     }
@@ -123,27 +139,32 @@ pub fn fits(series: &Series, out: &mut String) -> Result<[Option<Fitted>; 2], St
             continue;
         }
         let fit = fit(&tests).map_err(|error| format!("{target}, {}: {error}", direction.name()))?;
-        tell(direction, &fit, out);
+        tell(&format!("{target}{full}, {}", direction.name()), direction, &fit, out);
         *place = Some(Fitted::from(&fit));
     }
     Ok(found)
 }
 
-fn tell(direction: Direction, fit: &Fit, out: &mut String) {
+/// The rate that a cost allows; one of nothing allows any.
+fn at_most(cost_s: f64, rate: &dyn Fn(f64) -> String) -> String {
+    if cost_s > 0.0 { format!("{} at most", rate(1.0 / cost_s)) } else { "no limit seen".into() }
+}
+
+fn tell(what: &str, direction: Direction, fit: &Fit, out: &mut String) {
     let [latency, per_byte] = fit.errors.unwrap_or([f64::NAN; 2]);
     let within = |error: f64, scale: f64| {
         if error.is_nan() { String::new() } else { format!(" ± {:.3}", error * scale) }
     };
     let _ = writeln!(
         out,
-        "  {:<6} latency {:.3}{} ms, {:.3}{} ns a byte ({} at most, {:.0} transactions/s at most); {} tests, off by {:.1} %",
+        "  {:<6} latency {:.3}{} ms, {:.3}{} ns a byte ({}, {}); {} tests, off by {:.1} %",
         direction.name(),
         fit.line.latency_s * 1e3,
         within(latency, 1e3),
         fit.line.per_byte_s * 1e9,
         within(per_byte, 1e9),
-        words::rate(1.0 / fit.line.per_byte_s),
-        1.0 / fit.line.latency_s,
+        at_most(fit.line.per_byte_s, &words::rate),
+        at_most(fit.line.latency_s, &|rate| format!("{rate:.0} transactions/s")),
         fit.predictions.len(),
         100.0 * fit.residual,
     );
@@ -161,10 +182,11 @@ fn tell(direction: Direction, fit: &Fit, out: &mut String) {
             point.mean_size,
             words::rate(point.measured),
             words::rate(point.predicted),
-            100.0 * (point.predicted / point.measured - 1.0),
+            // Without a minus before a zero.
+            (100.0 * (point.predicted / point.measured - 1.0)).round() + 0.0,
         );
     }
     for doubt in &fit.doubts {
-        eprintln!("laggard: {}: {doubt}", direction.name());
+        eprintln!("laggard: {what}: {doubt}");
     }
 }

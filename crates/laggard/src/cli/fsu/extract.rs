@@ -5,7 +5,8 @@ use crate::cli::input::{self, Input};
 use crate::cli::{Failure, Outcome, deliver};
 use clap::Args as ClapArgs;
 use laggard_core::fsu::Direction;
-use laggard_store::transfer::{self, Composition};
+use laggard_core::fsu::coefficients::matches;
+use laggard_store::transfer::{self, Composition, Target};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -24,6 +25,10 @@ pub struct Args {
     /// A test: NAME,FROM,TO, such as 4k-write,2026-11-16T12:00:00Z,2026-11-16T12:01:00Z (repeatable)
     #[arg(long = "test", value_name = "NAME,FROM,TO", required = true, value_parser = test)]
     tests: Vec<Test>,
+
+    /// Only targets of this name, or pattern with a `*`; else those that were busy with it
+    #[arg(long, value_name = "NAME")]
+    target: Option<String>,
 
     /// Where to write the tests [default: stdout]
     #[arg(short, long, value_name = "TESTS.csv")]
@@ -49,39 +54,48 @@ fn test(text: &str) -> Result<Test, String> {
 
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let recording = args.input.recording()?;
-    let targets: Vec<_> =
-        transfer::targets(recording.hosts()).into_iter().filter(|target| target.has_sizes).collect();
+    let is_wanted = |target: &Target| {
+        target.has_sizes && args.target.as_ref().is_none_or(|pattern| matches(pattern, &target.name))
+    };
+    let targets: Vec<Target> = transfer::targets(recording.hosts()).into_iter().filter(is_wanted).collect();
     if targets.is_empty() {
         return Err(Failure::Said(
-            "no transactions by size in the data: brw_stats, or the agent's source block".into(),
+            "no such targets with transactions by size in the data: brw_stats, or the agent's source block"
+                .into(),
         ));
     }
-    let fullness = transfer::fullness(recording.hosts(), &targets);
-    let grid_s = super::grid_s(&args.input, &recording);
+    let files = recording.hosts().iter().flat_map(|host| &host.files);
+    let interval_s = files.map(|file| i64::from(file.interval_s)).max().unwrap_or(1);
     let mut out = String::from("test,direction,seconds,size_bytes,count,target,fullness\n");
     for test in &args.tests {
         let mut hosts = recording.hosts().clone();
         // Only what grew within the test, from its first sample on.
-        hosts.bounds_s = Some((test.from_s + grid_s, test.to_s));
-        let mut seconds = vec![0.0; targets.len()];
+        hosts.bounds_s = Some((test.from_s + interval_s, test.to_s));
         let best = vec![transfer::SIZES; targets.len()];
-        let account = transfer::replay(&hosts, &targets, grid_s, &best, &|_, _| {}, &mut |slot| {
-            seconds.iter_mut().zip(slot.loads).for_each(|(all, load)| *all += load.seconds);
-        });
-        let mut is_any = false;
+        let account = transfer::replay(&hosts, &targets, interval_s, &best, &|_, _| {}, &mut |_| {});
+        account.damaged.iter().for_each(|said| eprintln!("laggard: {said}"));
+        let fullness = transfer::fullness(&hosts, &targets);
+        let counts: Vec<u64> = account.compositions.iter().map(|of| of.iter().flatten().sum()).collect();
+        let most = counts.iter().copied().max().unwrap_or(0);
+        if most == 0 {
+            return Err(Failure::Said(format!("{}: no transactions are known in that time", test.name)));
+        }
         for (index, target) in targets.iter().enumerate() {
-            let Some((direction, counts)) = way(&account.compositions[index], &test.name)? else { continue };
+            if counts[index] < most / 10 {
+                if counts[index] > 0 {
+                    eprintln!("laggard: {}: {} was hardly used, and is left out", test.name, target.name);
+                }
+                continue;
+            }
+            let what = format!("{}, {}", test.name, target.name);
+            let Some((direction, counts)) = way(&account.compositions[index], &what)? else { continue };
             let full = Some(fullness[index]).filter(|full| !full.is_nan());
             let full = full.map_or_else(String::new, |full| format!("{full:.3}"));
             for (size, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-                let (name, way, seconds, bytes) =
-                    (&test.name, direction.name(), seconds[index], transfer::bytes(size));
+                let (name, way, seconds) = (&test.name, direction.name(), account.seconds[index]);
+                let bytes = transfer::bytes(size);
                 let _ = writeln!(out, "{name},{way},{seconds:.3},{bytes},{count},{},{full}", target.name);
-                is_any = true;
             }
-        }
-        if !is_any {
-            return Err(Failure::Said(format!("{}: no transactions are known in that time", test.name)));
         }
     }
     deliver(&out, args.output.as_ref())?;

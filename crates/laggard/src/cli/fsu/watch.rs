@@ -3,9 +3,10 @@
 use crate::cli::follow::await_first;
 use crate::cli::input::Input;
 use crate::cli::{Failure, Outcome};
-use crate::fsu::{FileSystem, Moment, file_systems, models, words};
+use crate::fsu::{FileSystem, Moment, file_systems, models, warnings, words};
 use clap::{Args as ClapArgs, ValueEnum};
 use laggard_core::fsu::Class;
+use laggard_store::activity::following;
 use laggard_store::time;
 use laggard_store::transfer::live::LiveLoads;
 use laggard_store::transfer::{self, Target};
@@ -49,6 +50,9 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let coefficients = super::coefficients(&args.coefficients)?;
     let topology = args.input.topology()?;
     await_first(&args.input.paths)?;
+    if !following::has_files(&args.input.paths) {
+        return Err(Failure::Said("watch follows activity files of laggard-agent; there are none".into()));
+    }
     let mut told_s = None;
     loop {
         let recording = args.input.recording()?;
@@ -57,6 +61,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         if targets.is_empty() {
             return Err(Failure::Said("neither targets nor disks in what is recorded".into()));
         }
+        warnings(&targets, &coefficients).iter().for_each(|said| eprintln!("laggard: {said}"));
         let fullness = transfer::fullness(hosts, &targets);
         let models = models(&targets, &fullness, &coefficients).map_err(Failure::Said)?;
         let systems = file_systems(&targets, topology.as_ref());
