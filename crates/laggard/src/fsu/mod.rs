@@ -248,7 +248,14 @@ impl Utilization {
         for (target, _) in targets.iter().zip(twice).filter(is_often) {
             let name = &target.target.name;
             warnings.push(format!(
-                "{name} was recorded by two hosts at once: are these two file systems of one name?"
+                "{name} was recorded twice at once: two file systems of one name, or one file given twice?"
+            ));
+        }
+        let full =
+            targets.iter().filter(|target| target.of.survey.mean().is_some_and(|mean| mean > 100.0)).count();
+        if full > 0 {
+            warnings.push(format!(
+                "{full} targets are above 100 % in the mean: these coefficients are not those of their disks"
             ));
         }
         for (target, composition) in targets.iter_mut().zip(&account.compositions) {

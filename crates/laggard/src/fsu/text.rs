@@ -130,7 +130,7 @@ fn variation(out: &mut String, found: &Utilization, file_system: &FileSystem) {
     let mean = means.iter().sum::<f64>() / means.len() as f64;
     let spread =
         (means.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (means.len() - 1) as f64).sqrt();
-    let _ = write!(out, "  targets      means differ by {} (standard deviation)", words::percent(spread));
+    let _ = write!(out, "  targets      means differ by {spread:.1} points (standard deviation)");
     let full: Vec<f64> = targets().map(|target| target.fullness).filter(|full| !full.is_nan()).collect();
     let (least, most) =
         full.iter().fold((1.0, 0.0), |(least, most): (f64, f64), full| (least.min(*full), most.max(*full)));

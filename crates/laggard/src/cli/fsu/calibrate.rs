@@ -21,7 +21,7 @@ pub struct Args {
     #[arg(value_name = "TESTS.csv", required = true)]
     tests: Vec<PathBuf>,
 
-    /// Where to write the coefficients; without it, only how well they fit is shown
+    /// Where to write the coefficients; without it they are printed, below how well they fit
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -183,7 +183,7 @@ fn tell(what: &str, direction: Direction, fit: &Fit, out: &mut String) {
             words::rate(point.measured),
             words::rate(point.predicted),
             // Without a minus before a zero.
-            (100.0 * (point.predicted / point.measured - 1.0)).round() + 0.0,
+            (100.0 * point.residual()).round() + 0.0,
         );
     }
     for doubt in &fit.doubts {
