@@ -165,6 +165,14 @@ impl Plan {
     }
 }
 
+/// The segments of a file in which there is something of the time that was asked for.
+fn wanted_segments(hosts: &Hosts, file: &FileInfo) -> Vec<usize> {
+    let (first_s, last_s) = hosts.bounds_s.unwrap_or((i64::MIN, i64::MAX));
+    let is_wanted =
+        |segment: &usize| file.segments[*segment].0 <= last_s && file.segments[*segment].1 >= first_s;
+    (0..file.segments.len()).filter(is_wanted).collect()
+}
+
 /// What one segment of a file is, in the order of time.
 struct Part<'a> {
     from_s: i64,
@@ -186,9 +194,13 @@ pub fn replay(
     let mut parts: Vec<Part> = Vec::new();
     for host in hosts.iter() {
         for file in &host.files {
-            let segments = file.segments.iter().enumerate();
-            let wanted = segments.filter(|(_, (from, to))| *from <= bounds_s.1 && *to >= bounds_s.0);
-            parts.extend(wanted.map(|(segment, (from_s, _))| Part { from_s: *from_s, host, file, segment }));
+            let wanted = wanted_segments(hosts, file).into_iter();
+            parts.extend(wanted.map(|segment| Part {
+                from_s: file.segments[segment].0,
+                host,
+                file,
+                segment,
+            }));
         }
     }
     parts.sort_by_key(|part| (part.from_s, &part.host.name, &part.file.path, part.segment));
@@ -234,9 +246,7 @@ pub fn replay(
 /// in a thousand, by what the counters grew from the first file to the last.
 pub fn best_sizes(hosts: &Hosts, targets: &[Target]) -> Vec<usize> {
     let mut systems: BTreeMap<Option<String>, [u64; SIZES]> = BTreeMap::new();
-    let bounds_s = hosts.bounds_s.unwrap_or((i64::MIN, i64::MAX));
-    let is_wanted =
-        |file: &&FileInfo| file.segments.iter().any(|(from, to)| *from <= bounds_s.1 && *to >= bounds_s.0);
+    let is_wanted = |file: &&FileInfo| !wanted_segments(hosts, file).is_empty();
     for host in hosts.iter().filter(|host| !host.transfers.is_empty()) {
         let first = host.files.iter().filter(is_wanted).find_map(|file| edge(file, End::First));
         let last = host.files.iter().rev().filter(is_wanted).find_map(|file| edge(file, End::Last));
@@ -285,9 +295,7 @@ fn edge(file: &FileInfo, end: End) -> Option<BTreeMap<String, [i64; 2 * SIZES]>>
 
 /// How full each target was at last, 0 to 1; NaN where it is not known.
 pub fn fullness(hosts: &Hosts, targets: &[Target]) -> Vec<f64> {
-    let bounds_s = hosts.bounds_s.unwrap_or((i64::MIN, i64::MAX));
-    let is_wanted =
-        |file: &&FileInfo| file.segments.iter().any(|(from, to)| *from <= bounds_s.1 && *to >= bounds_s.0);
+    let is_wanted = |file: &&FileInfo| !wanted_segments(hosts, file).is_empty();
     let mut full = vec![f64::NAN; targets.len()];
     for host in hosts.iter().filter(|host| !host.transfers.is_empty()) {
         // The last that can be read is enough: a file system does not fill in a day.

@@ -1,12 +1,13 @@
 //! A utilization report as one self-contained page, with plots like the paper's figures 8 to 12.
 
 use super::{FileSystem, Utilization, words};
+use crate::report::html::page;
 use crate::report::plot::{self, Cell, Line, Scale, TimeAxis};
 use laggard_core::fsu::Survey;
 use laggard_core::fsu::survey::{BIN, Class};
 use laggard_store::time;
 use laggard_store::transfer::{SIZES, bytes};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 /// Targets with a distribution of their own.
 const MOST_TARGETS: usize = 6;
@@ -33,40 +34,31 @@ pub fn render(found: &Utilization) -> String {
         time::format(found.from_s),
         time::format(found.to_s)
     );
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "Laggard: " (headline) }
-                style { (PreEscaped(include_str!("../report/html/style.css"))) }
-            }
-            body {
-                header { h1 { "Laggard" } p.headline { (headline) } }
-                main {
-                    @for file_system in &found.file_systems { (section(found, file_system)) }
-                    @if found.file_systems.len() > 1 { (comparison(found)) }
-                    (targets(found))
-                    (contention(found))
-                    @if !found.metadata.is_empty() { (metadata(found)) }
-                    section id="known" {
-                        h2 { "What is known" }
-                        p { (words::count(found.account.intervals)) " intervals of " (found.grid_s) " s or so; "
-                            (words::count(found.account.holes)) " lost to missing samples, "
-                            (words::count(found.account.resets)) " to counters that fell, "
-                            (words::count(found.account.uncounted)) " to samples that lack transactions (brw_stats is for root; sysstat does not tell reads from writes)." }
-                        @if found.account.intervals == 0 { p { "What grew is known from two samples on." } }
-                        @for said in &found.warnings { p { (said) } }
-                        @if !found.account.damaged.is_empty() {
-                            ul { @for said in &found.account.damaged { li { (said) } } }
-                        }
-                    }
-                }
-            }
-        }
+    let main = html! {
+        @for file_system in &found.file_systems { (section(found, file_system)) }
+        @if found.file_systems.len() > 1 { (comparison(found)) }
+        (targets(found))
+        (contention(found))
+        @if !found.metadata.is_empty() { (metadata(found)) }
+        (known(found))
     };
-    page.into_string()
+    page(&headline, &main)
+}
+
+fn known(found: &Utilization) -> Markup {
+    let account = &found.account;
+    html! {
+        section id="known" {
+            h2 { "What is known" }
+            p { (words::count(account.intervals)) " intervals of " (found.grid_s) " s or so; "
+                (words::count(account.holes)) " lost to missing samples, "
+                (words::count(account.resets)) " to counters that fell, "
+                (words::count(account.uncounted)) " to samples that lack transactions (brw_stats is for root; sysstat does not tell reads from writes)." }
+            @if account.intervals == 0 { p { "What grew is known from two samples on." } }
+            @for said in &found.warnings { p { (said) } }
+            @if !account.damaged.is_empty() { ul { @for said in &account.damaged { li { (said) } } } }
+        }
+    }
 }
 
 fn section(found: &Utilization, file_system: &FileSystem) -> Markup {

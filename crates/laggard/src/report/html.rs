@@ -24,6 +24,21 @@ const MOST_HOURS: usize = 48;
 pub fn render(session: &Session) -> String {
     let diagnosis = &session.diagnosis;
     let headline = words::headline(session);
+    let main = html! {
+        (problems(session))
+        @for (index, incident) in diagnosis.incidents.iter().take(MOST_INCIDENTS).enumerate() {
+            (problem(session, index, incident))
+        }
+        (heat_maps(session))
+        (persistence(session))
+        (groups(session))
+        (gaps(session))
+    };
+    page(&headline, &main)
+}
+
+/// A self-contained page.
+pub fn page(headline: &str, main: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -35,16 +50,7 @@ pub fn render(session: &Session) -> String {
             }
             body {
                 header { h1 { "Laggard" } p.headline { (headline) } }
-                main {
-                    (problems(session))
-                    @for (index, incident) in diagnosis.incidents.iter().take(MOST_INCIDENTS).enumerate() {
-                        (problem(session, index, incident))
-                    }
-                    (heat_maps(session))
-                    (persistence(session))
-                    (groups(session))
-                    (gaps(session))
-                }
+                main { (main) }
                 script { (PreEscaped(include_str!("html/script.js"))) }
             }
         }

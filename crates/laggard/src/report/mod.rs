@@ -1,6 +1,6 @@
 //! Reports: one file per format, all from the same [`Session`].
 
-mod html;
+pub mod html;
 mod json;
 pub mod plot;
 mod text;
