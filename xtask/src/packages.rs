@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A package and a file that shows it is there.
-const NEEDED: [(&str, &str); 5] = [
+const NEEDED: [(&str, &str); 7] = [
     ("procps", "/usr/bin/kill"),
+    ("e2fsprogs", "/usr/sbin/mkfs.ext4"),
+    ("fuse3", "/usr/bin/fusermount3"),
     ("sysstat", "/usr/lib/sysstat/sadc"),
     ("xz-utils", "/usr/bin/xz"),
     ("chromium", "/usr/bin/chromium"),
