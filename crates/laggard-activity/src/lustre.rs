@@ -117,11 +117,13 @@ pub struct Param<'a> {
 /// Whether some line of a text begins with a parameter of a Lustre server, of whatever depth.
 pub fn is_lctl(text: &str) -> bool {
     let heads = text.lines().filter_map(|line| line.split_once('=')).map(|(path, _)| path);
-    heads.filter(|path| is_path(path)).any(|path| {
-        path.split_once('.').is_some_and(|(device, _)| {
-            ["obdfilter", "mdt", "mds"].contains(&device) || device.starts_with("osd-")
-        })
-    })
+    let mut devices = heads.filter(|path| is_path(path)).filter_map(|path| path.split_once('.'));
+    devices.any(|(device, _)| is_server(device))
+}
+
+/// Whether parameters of a device are those of a server; clients have some too (`llite`), and are no targets.
+pub fn is_server(device: &str) -> bool {
+    ["obdfilter", "mdt", "mds"].contains(&device) || device.starts_with("osd-")
 }
 
 /// The parameters in a text that are of one target; others, such as those of its exports, are passed over.

@@ -364,25 +364,18 @@ fn growth_of_group(
             pieces.iter().for_each(|piece| each(*piece));
             continue;
         }
-        let mut pieces = Some(Vec::new());
+        let (mut pieces, mut moves) = (Vec::new(), false);
         sealed.pieces(group, column, &mut |piece| {
-            pieces = match piece {
-                Piece::Values(_) => None,
-                Piece::Absent(rows) => pieces.take().map(|pieces| with(pieces, Piece::Absent(rows))),
-                Piece::Same(value, rows) => {
-                    pieces.take().map(|pieces| with(pieces, Piece::Same(value, rows)))
-                }
-            };
+            match piece {
+                Piece::Values(_) => moves = true,
+                Piece::Absent(rows) => pieces.push(Piece::Absent(rows)),
+                Piece::Same(value, rows) => pieces.push(Piece::Same(value, rows)),
+            }
             each(piece);
         })?;
-        still = fingerprint.zip(pieces).or(still);
+        still = fingerprint.filter(|_| !moves).map(|known| (known, pieces)).or(still);
     }
     Ok(())
-}
-
-fn with<T>(mut list: Vec<T>, item: T) -> Vec<T> {
-    list.push(item);
-    list
 }
 
 fn scan_tail(

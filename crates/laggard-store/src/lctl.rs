@@ -66,11 +66,7 @@ impl Lctl {
 
     fn take(&mut self, dump: &[Param<'_>]) {
         let mut transfers: BTreeMap<&str, (Option<i64>, [i64; FIELDS])> = BTreeMap::new();
-        // Clients have statistics too (llite), and are no targets.
-        let of_servers = |param: &&Param| {
-            ["obdfilter", "mdt", "mds"].contains(&param.device) || param.device.starts_with("osd-")
-        };
-        for param in dump.iter().filter(of_servers) {
+        for param in dump.iter().filter(|param| lustre::is_server(param.device)) {
             let time_ms = lustre::snapshot_ms(param.text);
             let row = transfers.entry(param.target).or_insert((None, [ABSENT; FIELDS]));
             let plain = || laggard_activity::snapshot::number(param.text.trim()).unwrap_or(ABSENT);
