@@ -151,6 +151,10 @@ kind! { TRANSFER "transfer" "Transactions between a server and its disk, by size
     "w16m" Counter "transactions written of more than 8 MiB, up to 16 MiB";
     "w32m" Counter "transactions written of more than 16 MiB, up to 32 MiB";
     "w64m" Counter "transactions written of more than 32 MiB";
+    "r_all" Counter "transactions read, of all sizes";
+    "w_all" Counter "transactions written, of all sizes";
+    "r_sectors" Counter "sectors of 512 bytes that they read: exactly, of a block device; else with each as large as its size";
+    "w_sectors" Counter "sectors of 512 bytes that they wrote";
 } }
 
 kind! { HOST "host" "CPU, memory and pressure of the whole host" {

@@ -1,6 +1,8 @@
 //! Sizes of transactions, as [`crate::kind::TRANSFER`] has them: powers of two, each with what is larger than the one before.
 
-/// The smallest size is two to this.
+use crate::ABSENT;
+
+/// The smallest size is two to this: a sector.
 const SMALLEST: u32 = 9;
 
 /// How many sizes there are: 512 bytes to 64 MiB. What is smaller or larger counts with the first or the last.
@@ -12,6 +14,29 @@ pub const BYTES: usize = 0;
 pub const SPACE: usize = 2;
 /// The field of the smallest reads; the larger follow, then the writes.
 pub const COUNTS: usize = 4;
+/// The field with all reads, whatever their size; that with all writes follows.
+pub const ALL: usize = COUNTS + 2 * SIZES;
+/// The field with the sectors that they read; that with the sectors written follows.
+pub const SECTORS: usize = ALL + 2;
+/// How many fields there are.
+pub const FIELDS: usize = SECTORS + 2;
+
+/// What is known of a target at one moment.
+pub type Row = [i64; FIELDS];
+
+/// Fills in what the counts by size come to: who wants no more than that, and that is most, need not read all of them.
+pub fn sum_up(row: &mut Row) {
+    for way in 0..2 {
+        let counts = &row[COUNTS + way * SIZES..][..SIZES];
+        let (mut all, mut sectors) = (0i64, 0i64);
+        for (size, count) in counts.iter().enumerate() {
+            all = all.saturating_add(*count);
+            sectors = sectors.saturating_add(count.saturating_mul(1 << size));
+        }
+        let is_known = !counts.contains(&ABSENT);
+        (row[ALL + way], row[SECTORS + way]) = if is_known { (all, sectors) } else { (ABSENT, ABSENT) };
+    }
+}
 
 /// Bytes of a size.
 pub fn bytes(size: usize) -> u64 {
@@ -46,6 +71,24 @@ mod tests {
         assert_eq!((name(SPACE), name(SPACE + 1)), ("space_total_kb", "space_free_kb"));
         assert_eq!(name(COUNTS + size_of(4096)), "r4k");
         assert_eq!(name(COUNTS + SIZES + size_of(1 << 20)), "w1m");
-        assert_eq!(TRANSFER.fields.len(), COUNTS + 2 * SIZES);
+        assert_eq!((name(ALL), name(ALL + 1)), ("r_all", "w_all"));
+        assert_eq!((name(SECTORS), name(SECTORS + 1)), ("r_sectors", "w_sectors"));
+        assert_eq!(TRANSFER.fields.len(), FIELDS);
+    }
+
+    #[test]
+    fn sums_are_of_all_sizes_or_absent() {
+        let mut row = [0; FIELDS];
+        row[COUNTS + size_of(512)] = 3;
+        row[COUNTS + size_of(4096)] = 5;
+        row[COUNTS + SIZES + size_of(1 << 20)] = 7;
+        sum_up(&mut row);
+        assert_eq!(row[ALL..], [8, 7, 3 + 5 * 8, 7 * 2048]);
+        row[COUNTS + SIZES] = ABSENT;
+        sum_up(&mut row);
+        assert_eq!(row[ALL..], [8, ABSENT, 43, ABSENT]);
+        row[COUNTS + size_of(4096)] = i64::MAX;
+        sum_up(&mut row);
+        assert_eq!((row[ALL], row[SECTORS]), (i64::MAX, i64::MAX));
     }
 }

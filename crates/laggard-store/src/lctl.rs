@@ -5,12 +5,10 @@
 use crate::counters::Counters;
 use laggard_activity::kind::{Kind, LUSTRE, TRANSFER};
 use laggard_activity::lustre::{self, Param};
-use laggard_activity::transfer::{BYTES, COUNTS, SIZES, SPACE};
+use laggard_activity::transfer::{ALL, BYTES, COUNTS, FIELDS, Row, SPACE, sum_up};
 use laggard_activity::{ABSENT, Damage, Origin, Stretch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-
-const FIELDS: usize = COUNTS + 2 * SIZES;
 
 pub use laggard_activity::lustre::is_lctl;
 
@@ -65,7 +63,7 @@ impl Lctl {
     }
 
     fn take(&mut self, dump: &[Param<'_>]) {
-        let mut transfers: BTreeMap<&str, (Option<i64>, [i64; FIELDS])> = BTreeMap::new();
+        let mut transfers: BTreeMap<&str, (Option<i64>, Row)> = BTreeMap::new();
         for param in dump.iter().filter(|param| lustre::is_server(param.device)) {
             let time_ms = lustre::snapshot_ms(param.text);
             let row = transfers.entry(param.target).or_insert((None, [ABSENT; FIELDS]));
@@ -74,7 +72,8 @@ impl Lctl {
                 "brw_stats" => {
                     if let Some(counts) = lustre::disk_io_sizes(param.text) {
                         row.0 = time_ms;
-                        row.1[COUNTS..].copy_from_slice(&counts.concat());
+                        row.1[COUNTS..ALL].copy_from_slice(&counts.concat());
+                        sum_up(&mut row.1);
                     }
                 }
                 "kbytestotal" => row.1[SPACE] = plain(),
@@ -181,7 +180,7 @@ impl Counters for Lctl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use laggard_activity::transfer::size_of;
+    use laggard_activity::transfer::{SIZES, size_of};
     use proptest::prelude::*;
 
     fn dump(time_s: i64, writes: i64, bytes: i64) -> String {

@@ -4,8 +4,8 @@ use super::day::{measured, report};
 use super::{binary, build, folder, read};
 use crate::Outcome;
 use laggard_activity::kind::{DISK, TRANSFER};
-use laggard_activity::transfer::{BYTES, COUNTS, SIZES, bytes};
-use laggard_activity::{ABSENT, Origin, Snapshot, Table, name};
+use laggard_activity::transfer::{BYTES, COUNTS, FIELDS, Row, SIZES, bytes, sum_up};
+use laggard_activity::{Origin, Snapshot, Table, name};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -109,7 +109,7 @@ fn generate(raw: &Path, days: u64) -> Outcome {
 /// An OST with the paper's habits: idle a quarter of the time, busy a tenth, most transactions of 4 KiB or 1 MiB.
 struct Ost {
     name: String,
-    counts: [i64; COUNTS + 2 * SIZES],
+    counts: Row,
     state: u64,
     /// How busy, and for how many intervals more.
     spell: (f64, u64),
@@ -117,7 +117,7 @@ struct Ost {
 
 impl Ost {
     fn new(number: u64) -> Ost {
-        let mut counts = [0; COUNTS + 2 * SIZES];
+        let mut counts = [0; FIELDS];
         counts[2..4].copy_from_slice(&[8_000_000_000, 1_000_000_000]);
         Ost { name: format!("scratch-OST{number:04x}"), counts, state: number + 1, spell: (0.0, 0) }
     }
@@ -152,9 +152,12 @@ impl Ost {
                 let count = (most * 2.0 * self.chance()) as i64;
                 let place: usize = size - 9;
                 self.counts[COUNTS + direction * SIZES + place] += count;
-                self.counts[BYTES + direction] += count * bytes(place) as i64;
+                // A transaction may be smaller than its size; clients move pages.
+                let full = (count * bytes(place) as i64) >> 12;
+                let moved = full - (full as f64 * 0.1 * self.chance()) as i64;
+                self.counts[BYTES + direction] += moved << 12;
             }
         }
-        debug_assert!(!self.counts.contains(&ABSENT));
+        sum_up(&mut self.counts);
     }
 }

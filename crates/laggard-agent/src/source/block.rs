@@ -10,7 +10,7 @@ use aya::maps::{MapData, MapError, PerCpuHashMap};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, include_bytes_aligned};
 use laggard_activity::kind::{Kind, TRANSFER};
-use laggard_activity::transfer::{BYTES, COUNTS, SIZES};
+use laggard_activity::transfer::{ALL, BYTES, COUNTS, FIELDS, Row, SECTORS, SIZES, sum_up};
 use laggard_activity::{ABSENT, Table};
 use std::collections::HashMap;
 use std::path::Path;
@@ -89,7 +89,7 @@ impl Source for Block {
         let mut devices: Vec<(&u32, &Arc<str>)> = self.names.iter().collect();
         devices.sort_by_key(|(_, name)| (*name).clone());
         for (number, name) in devices {
-            let mut row = [ABSENT; COUNTS + 2 * SIZES];
+            let mut row: Row = [ABSENT; FIELDS];
             let mut sums: Transfers = [0; 2 + 2 * SIZES];
             match counting.devices.get(number, 0) {
                 Ok(of_processors) => {
@@ -104,7 +104,10 @@ impl Source for Block {
             }
             let sums = sums.map(|sum| i64::try_from(sum).unwrap_or(i64::MAX));
             row[BYTES..BYTES + 2].copy_from_slice(&sums[..2]);
-            row[COUNTS..].copy_from_slice(&sums[2..]);
+            row[COUNTS..ALL].copy_from_slice(&sums[2..]);
+            sum_up(&mut row);
+            // Better known than from sizes, which are upper bounds.
+            (row[SECTORS], row[SECTORS + 1]) = (sums[0] / 512, sums[1] / 512);
             table.push(name.clone(), &row);
         }
         Ok(vec![table])

@@ -8,7 +8,7 @@
 use super::{ProcFile, Source, number};
 use laggard_activity::kind::{Kind, LUSTRE, TRANSFER};
 use laggard_activity::lustre::{self, Statistic};
-use laggard_activity::transfer::{BYTES, COUNTS, SIZES, SPACE};
+use laggard_activity::transfer::{ALL, BYTES, COUNTS, FIELDS, Row, SPACE, sum_up};
 use laggard_activity::{ABSENT, Table};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
@@ -24,7 +24,6 @@ const PLACES: [(&str, &[&str]); 5] = [
     ("mdt", &["md_stats"]),
     ("mds", &["stats"]),
 ];
-const FIELDS: usize = COUNTS + 2 * SIZES;
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// A file of a target.
@@ -109,7 +108,7 @@ impl Source for Lustre {
             self.look();
         }
         let mut statistics = Table::new(&LUSTRE);
-        let mut transfers: BTreeMap<&str, [i64; FIELDS]> = BTreeMap::new();
+        let mut transfers: BTreeMap<&str, Row> = BTreeMap::new();
         let mut failure = None;
         for TargetFile { target, name, file } in &mut self.files {
             let text = match file.read() {
@@ -125,7 +124,8 @@ impl Source for Lustre {
                 "brw_stats" => {
                     if let Some(counts) = lustre::disk_io_sizes(text) {
                         let row = transfers.entry(target).or_insert([ABSENT; FIELDS]);
-                        row[COUNTS..].copy_from_slice(&counts.concat());
+                        row[COUNTS..ALL].copy_from_slice(&counts.concat());
+                        sum_up(row);
                     }
                 }
                 "io_latency_stats" => latencies(target, text, &mut statistics),
@@ -178,7 +178,7 @@ fn latencies(target: &str, text: &str, table: &mut Table) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use laggard_activity::transfer::size_of;
+    use laggard_activity::transfer::{SECTORS, SIZES, size_of};
 
     const STATS: &str = "snapshot_time             1705616007.024163818 secs.nsecs
 start_time                1684865295.727058577 secs.nsecs
@@ -210,15 +210,16 @@ disk I/O size          ios   % cum % |  ios   % cum %
 
     #[test]
     fn targets_of_all_versions() {
-        let mut transfer = vec![0; FIELDS];
+        let mut transfer = [0; FIELDS];
         transfer[..COUNTS].copy_from_slice(&[2_101_248, ABSENT, 4_831_716, 1000]);
         for (size, reads, writes) in [(4096, 7, 9), (1 << 20, 2, 5), (1 << 24, 0, 1)] {
             transfer[COUNTS + size_of(size)] = reads;
             transfer[COUNTS + SIZES + size_of(size)] = writes;
         }
+        transfer[ALL..].copy_from_slice(&[9, 15, 7 * 8 + 2 * 2048, 9 * 8 + 5 * 2048 + 32_768]);
         let target = "scratch-OST0000";
         let expected = BTreeMap::from([
-            (target.to_string(), transfer),
+            (target.to_string(), transfer.to_vec()),
             (format!("{target}:read_bytes"), vec![3, 2_101_248]),
             (format!("{target}:destroy"), vec![20, ABSENT]),
             (format!("{target}:io_latency_read:4096"), vec![100, 19_200]),
@@ -281,7 +282,7 @@ disk I/O size          ios   % cum % |  ios   % cum %
         let transactions = |rows: &BTreeMap<String, Vec<i64>>| -> Vec<i64> {
             rows.iter()
                 .filter(|(name, _)| !name.contains(':'))
-                .map(|(_, row)| row[COUNTS..].iter().sum())
+                .map(|(_, row)| row[ALL..SECTORS].iter().sum())
                 .collect()
         };
         assert_eq!(transactions(&old), [11_092_384, 11_092_384]);

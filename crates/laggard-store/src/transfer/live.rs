@@ -1,7 +1,7 @@
 //! Loads of files that are still written.
 
 use super::pass::Pass;
-use super::slots::{Slot, Slots};
+use super::slots::{Block, Slots};
 use super::{Account, Plan, SIZES, Target, file_system, has_targets, is_for_data, name_of};
 use crate::activity::Hosts;
 use crate::activity::following::Following;
@@ -25,25 +25,26 @@ pub struct LiveLoads {
 impl LiveLoads {
     /// Follows the files at some paths, for these targets.
     pub fn new(hosts: &Hosts, targets: &[Target], paths: &[PathBuf], grid_s: i64) -> LiveLoads {
+        // What is optimal is for reports.
+        let best = vec![SIZES; targets.len()];
         LiveLoads {
             following: Following::new(hosts, paths),
-            // What is optimal is for reports.
-            pass: Pass::new(targets, &vec![SIZES; targets.len()], (i64::MIN, i64::MAX)),
+            pass: Pass::new(&best, (i64::MIN, i64::MAX)),
             slots: Slots::new(targets.len(), grid_s),
-            plan: Plan::new(targets),
+            plan: Plan::new(targets, &best),
             hosts: hosts.iter().map(|host| (host.name.clone(), has_targets(host))).collect(),
             account: Account::new(targets.len()),
         }
     }
 
     /// Looks at the files; yields the slots that are complete. Names a target that was not there before: then all has to be made anew.
-    pub fn look(&mut self, each: &mut dyn FnMut(&Slot<'_>)) -> Option<String> {
+    pub fn look(&mut self, each: &mut dyn FnMut(&Block<'_>)) -> Option<String> {
         let LiveLoads { following, pass, slots, plan, hosts, account } = self;
         let mut stranger = None;
         following.look(&mut |host, fresh, _| {
             let is_known = |name: &str| plan.index.contains_key(name);
             stranger = stranger.take().or_else(|| unknown(host, hosts.get(host).copied(), fresh, &is_known));
-            let damaged = plan.read((&mut *pass, &mut *slots, &mut *account), host, fresh, 0);
+            let (_, damaged) = plan.read((&mut *pass, &mut *slots, &mut *account), host, fresh, 0);
             damaged.iter().map(ToString::to_string).collect()
         });
         self.slots.complete_before(self.following.complete_s(), each);

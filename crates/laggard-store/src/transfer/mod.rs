@@ -6,23 +6,25 @@
 
 pub mod live;
 mod pass;
+mod sizes;
 mod slots;
 mod source;
 
 pub use laggard_activity::lustre::bytes as parse_size;
 pub use laggard_activity::transfer::{SIZES, bytes, size_of};
-pub use slots::{Slot, TargetLoad};
+pub use slots::{Block, TargetLoad};
 
 use crate::activity::{FileInfo, HostFiles, Hosts};
 use crate::counters::Counters;
 use crate::time;
 use laggard_activity::kind::TRANSFER;
-use laggard_activity::transfer::{COUNTS, SPACE};
+use laggard_activity::transfer::{ALL, COUNTS, SPACE};
 use laggard_activity::{ABSENT, Damage};
 use pass::Pass;
+use sizes::{Gaps, Sizes};
 use slots::Slots;
 use source::Source;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A sample so many milliseconds, for each second of the interval, after the one before it follows it; later, one between them is missing.
@@ -111,7 +113,7 @@ pub struct Account {
 impl Account {
     fn new(targets: usize) -> Account {
         Account {
-            compositions: vec![[[0; SIZES]; 2]; targets],
+            compositions: vec![Composition::default(); targets],
             seconds: vec![0.0; targets],
             ..Account::default()
         }
@@ -127,41 +129,45 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(targets: &[Target]) -> Plan {
+    /// For targets, each with the size from which on a transaction is of the best kind.
+    fn new(targets: &[Target], best: &[usize]) -> Plan {
         let index = targets.iter().enumerate().map(|(index, target)| (target.name.clone(), index)).collect();
-        Plan { targets: targets.to_vec(), index, by_size: Source::by_size(), of_disks: Source::of_disks() }
+        let by_size = Source::by_size(best.iter().copied().min().unwrap_or(SIZES));
+        Plan { targets: targets.to_vec(), index, by_size, of_disks: Source::of_disks() }
     }
 
-    /// Reads what a host has counted in a segment into slots. Says what could not be read.
+    fn place(&self, host: &str, thing: &str) -> Option<usize> {
+        self.index.get(&name_of(host, thing)).copied()
+    }
+
+    /// Reads what a host has counted in a segment into slots. Returns whose sizes were counted, and says what could not be read.
     fn read(
         &self,
         (pass, slots, account): (&mut Pass, &mut Slots, &mut Account),
         host: &str,
         counters: &dyn Counters,
         segment: usize,
-    ) -> Vec<Damage> {
+    ) -> (Gaps, Vec<Damage>) {
         let patience_ms = PATIENCE_MS * i64::from(counters.origin().interval_s.max(1));
-        let mut damaged = Vec::new();
-        let place = |thing: &str| self.index.get(&name_of(host, thing)).copied();
-        let mut counted = BTreeSet::new();
+        let (mut counted, mut damaged) = (Gaps::new(), Vec::new());
+        let place = |thing: &str| self.place(host, thing);
         match pass.read(counters, segment, (host, &self.by_size), patience_ms, &place) {
-            Ok(()) => {
-                counted.extend(pass.hand_over(slots, account));
-            }
+            Ok(()) => counted = pass.hand_over(slots, account),
             Err(damage) => damaged.push(damage),
         }
         // Devices whose sizes are not counted, or were not yet.
-        let is_left = |index: usize| self.targets[index].file_system.is_none() && !counted.contains(&index);
+        let is_left =
+            |index: usize| self.targets[index].file_system.is_none() && !counted.contains_key(&index);
         let is_of_host = |target: &Target| target.file_system.is_none() && target.host == host;
         if !(0..self.targets.len()).any(|index| is_left(index) && is_of_host(&self.targets[index])) {
-            return damaged;
+            return (counted, damaged);
         }
         let place = |thing: &str| place(thing).filter(|index| is_left(*index));
         match pass.read(counters, segment, (host, &self.of_disks), patience_ms, &place) {
             Ok(()) => drop(pass.hand_over(slots, account)),
             Err(damage) => damaged.push(damage),
         }
-        damaged
+        (counted, damaged)
     }
 }
 
@@ -181,14 +187,14 @@ struct Part<'a> {
     segment: usize,
 }
 
-/// Replays the loads of all targets, slot by slot.
+/// Replays the loads of all targets, in the order of time.
 pub fn replay(
     hosts: &Hosts,
     targets: &[Target],
     grid_s: i64,
     best: &[usize],
     progress: &dyn Fn(u64, u64),
-    each: &mut dyn FnMut(&Slot<'_>),
+    each: &mut dyn FnMut(&Block<'_>),
 ) -> Account {
     let bounds_s = hosts.bounds_s.unwrap_or((i64::MIN, i64::MAX));
     let mut parts: Vec<Part> = Vec::new();
@@ -206,8 +212,9 @@ pub fn replay(
     parts.sort_by_key(|part| (part.from_s, &part.host.name, &part.file.path, part.segment));
     let mut account = Account::new(targets.len());
     let mut slots = Slots::new(targets.len(), grid_s);
-    let mut pass = Pass::new(targets, best, bounds_s);
-    let plan = Plan::new(targets);
+    let mut pass = Pass::new(best, bounds_s);
+    let mut sizes = Sizes::new(targets.len());
+    let plan = Plan::new(targets, best);
     // A file has one part after the other in use, and only those of one moment are used together.
     let mut open: BTreeMap<&str, (&FileInfo, Arc<dyn Counters>)> = BTreeMap::new();
     for (done, part) in parts.iter().enumerate() {
@@ -227,8 +234,12 @@ pub fn replay(
                 }
             },
         };
+        let host = part.host.name.as_str();
         let into = (&mut pass, &mut slots, &mut account);
-        for damage in plan.read(into, &part.host.name, &*counters, part.segment) {
+        let (gaps, mut damaged) = plan.read(into, host, &*counters, part.segment);
+        let place = |thing: &str| plan.place(host, thing);
+        damaged.extend(sizes.segment(host, (&counters, part.segment), &gaps, &place).err());
+        for damage in damaged {
             let (from, to) = part.file.segments[part.segment];
             account.damaged.push(format!(
                 "{}: {damage}: no transactions from {} to {}",
@@ -239,6 +250,13 @@ pub fn replay(
         }
     }
     slots.complete_before(i64::MAX, each);
+    for host in hosts.iter() {
+        let read = sizes.catch_up(&host.name, &|thing| plan.place(&host.name, thing));
+        account
+            .damaged
+            .extend(read.err().map(|damage| format!("{}: {damage}: sizes are missing", host.name)));
+    }
+    account.compositions = sizes.compositions();
     account
 }
 
@@ -328,7 +346,7 @@ fn last_space(file: &FileInfo) -> Result<BTreeMap<String, [i64; 2]>, Damage> {
 
 /// Fields with transactions: reads by size, then writes by size.
 fn count_fields() -> impl Iterator<Item = usize> {
-    COUNTS..COUNTS + 2 * SIZES
+    COUNTS..ALL
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! One segment of a file: what counters grew becomes the load of each interval.
 
+use super::Account;
+use super::sizes::Gaps;
 use super::slots::{Slots, TargetLoad};
 use super::source::{Meaning, Source};
-use super::{Account, Composition, SIZES, Target};
 use crate::counters::Counters;
+use laggard_activity::kind::TRANSFER;
 use laggard_activity::{ABSENT, Damage, Growth, Piece, Rows};
 use laggard_core::fsu::Load;
 use std::ops::Range;
@@ -37,24 +39,18 @@ struct Thing {
     target: usize,
     rows: Range<usize>,
     last: Latest,
-    composition: Composition,
 }
 
 /// Reads segments, one after the other, and remembers where each target stands.
 pub struct Pass {
     /// Per target: transactions of at least this size are of the best kind.
     best: Vec<usize>,
-    /// Per target: whether the bytes it has moved are those of its transactions. Of block devices they are, and better known than from
-    /// sizes, which are upper bounds; Lustre's targets count bytes for clients.
-    is_exact: Vec<bool>,
     /// Only these seconds count.
     bounds_s: (i64, i64),
     latest: Vec<Vec<Latest>>,
     things: Vec<Thing>,
     rows: Intervals,
-    /// Something of a row turned out not to be known: what else grew in that interval must not count either.
-    must_repeat: bool,
-    /// Whether the source tells sizes.
+    /// Whether the source tells sizes, and bytes for clients.
     counts_sizes: bool,
 }
 
@@ -65,8 +61,6 @@ struct Intervals {
     times_s: Vec<i64>,
     seconds: Vec<f64>,
     lost: Vec<Option<Lost>>,
-    /// All bits set where nothing is lost.
-    counts: Vec<i64>,
     /// Transactions and their bytes, read and written.
     transactions: [Vec<f64>; 2],
     bytes: [Vec<f64>; 2],
@@ -78,7 +72,7 @@ struct Intervals {
 
 impl Intervals {
     /// So many, of which nothing is known yet.
-    fn reset(&mut self, count: usize, counts_moved: bool) {
+    fn reset(&mut self, count: usize, has_moved: bool) {
         fn fill<T: Clone>(list: &mut Vec<T>, count: usize, value: T) {
             list.clear();
             list.resize(count, value);
@@ -86,18 +80,12 @@ impl Intervals {
         fill(&mut self.times_s, count, 0);
         fill(&mut self.seconds, count, 0.0);
         fill(&mut self.lost, count, Some(Lost::First));
-        fill(&mut self.counts, count, 0);
         fill(&mut self.optimal, count, 0.0);
         for way in 0..2 {
             fill(&mut self.transactions[way], count, 0.0);
             fill(&mut self.bytes[way], count, 0.0);
-            fill(&mut self.moved[way], count, if counts_moved { 0.0 } else { f64::NAN });
+            fill(&mut self.moved[way], count, if has_moved { 0.0 } else { f64::NAN });
         }
-    }
-
-    fn lose(&mut self, at: usize, why: Lost) {
-        self.lost[at] = Some(why);
-        self.counts[at] = 0;
     }
 
     fn add_to(&self, slot: &mut TargetLoad, at: usize, counts_sizes: bool) {
@@ -122,15 +110,13 @@ impl Intervals {
 
 impl Pass {
     /// Nothing read yet.
-    pub fn new(targets: &[Target], best: &[usize], bounds_s: (i64, i64)) -> Pass {
+    pub fn new(best: &[usize], bounds_s: (i64, i64)) -> Pass {
         Pass {
             best: best.to_vec(),
-            is_exact: targets.iter().map(|target| target.file_system.is_none()).collect(),
             bounds_s,
-            latest: vec![Vec::new(); targets.len()],
+            latest: vec![Vec::new(); best.len()],
             things: Vec::new(),
             rows: Intervals::default(),
-            must_repeat: false,
             counts_sizes: false,
         }
     }
@@ -145,24 +131,15 @@ impl Pass {
         place: &dyn Fn(&str) -> Option<usize>,
     ) -> Result<(), Damage> {
         let fields: Vec<usize> = source.fields.iter().map(|(field, _)| *field).collect();
-        self.rows.lost.clear();
         self.things.clear();
-        self.must_repeat = false;
-        let take = |pass: &mut Pass| {
-            let mut taking = Taking { pass, host, source, patience_ms, place };
-            counters.growth(segment, source.kind, &fields, &mut taking)
-        };
-        take(self)?;
-        if self.must_repeat {
-            // Once more, now that it is known which intervals do not count.
-            take(self)?;
-        }
-        Ok(())
+        let mut taking = Taking { pass: self, host, source, patience_ms, place };
+        counters.growth(segment, source.kind, &fields, &mut taking)
     }
 
-    /// Gives what was read to its slots. Returns the targets it was of.
-    pub fn hand_over(&mut self, slots: &mut Slots, account: &mut Account) -> Vec<usize> {
+    /// Gives what was read to its slots. Returns the targets it was of, with what is lost of each.
+    pub fn hand_over(&mut self, slots: &mut Slots, account: &mut Account) -> Gaps {
         let rows = &self.rows;
+        let mut gaps = Gaps::new();
         for thing in &self.things {
             slots.each_load(thing.target, &rows.times_s[thing.rows.clone()], |index, slot| {
                 let at = thing.rows.start + index;
@@ -182,10 +159,10 @@ impl Pass {
             let known = &mut self.latest[thing.target];
             known.retain(|latest| (&latest.host, latest.kind) != (&thing.last.host, thing.last.kind));
             known.push(thing.last.clone());
-            let sums = account.compositions[thing.target].iter_mut().flatten();
-            sums.zip(thing.composition.iter().flatten()).for_each(|(all, some)| *all += some);
+            let lost = rows.lost[thing.rows.clone()].iter().enumerate();
+            gaps.insert(thing.target, lost.filter(|(_, lost)| lost.is_some()).map(|(row, _)| row).collect());
         }
-        self.things.iter().map(|thing| thing.target).collect()
+        gaps
     }
 
     fn begin(
@@ -195,12 +172,8 @@ impl Pass {
         patience_ms: i64,
         place: &dyn Fn(&str) -> Option<usize>,
     ) {
-        let counts_moved = source.fields.iter().any(|(_, meaning)| matches!(meaning, Meaning::Moved(_)));
-        self.counts_sizes = source.fields.iter().any(|(_, meaning)| matches!(meaning, Meaning::OfSize(..)));
-        // On the second time, which intervals do not count is known.
-        let known = std::mem::take(&mut self.rows.lost);
-        self.things.clear();
-        self.rows.reset(rows.times_s.len(), counts_moved);
+        self.counts_sizes = std::ptr::eq(source.kind, &TRANSFER);
+        self.rows.reset(rows.times_s.len(), self.counts_sizes);
         for (name, range) in &rows.things {
             let Some(target) = place(name) else { continue };
             let is_this = |latest: &&Latest| latest.host == host && latest.kind == source.kind.name;
@@ -217,19 +190,18 @@ impl Pass {
                     // On another host, or by another source, counters are others.
                     None => Some(Lost::Hole),
                     Some(passed_ms) if !(1..=patience_ms).contains(&passed_ms) => Some(Lost::Hole),
-                    Some(_) => known.get(at).copied().flatten(),
+                    Some(_) => None,
                 };
                 self.rows.times_s[at] = time_s;
                 self.rows.seconds[at] = passed_ms.unwrap_or(0) as f64 / 1000.0;
                 self.rows.lost[at] = lost;
-                self.rows.counts[at] = if lost.is_none() { -1 } else { 0 };
                 last_ms = Some(time_ms);
             }
             let values =
                 before.map_or_else(|| vec![ABSENT; source.fields.len()], |latest| latest.values.clone());
             let (host, kind) = (host.to_string(), source.kind.name);
             let last = Latest { host, kind, time_ms: last_ms.unwrap_or(0), values };
-            self.things.push(Thing { target, rows: range.clone(), last, composition: [[0; SIZES]; 2] });
+            self.things.push(Thing { target, rows: range.clone(), last });
         }
     }
 
@@ -245,8 +217,8 @@ impl Pass {
             };
             let before = std::mem::replace(&mut self.things[index].last.values[place], value);
             match (value, before) {
-                (ABSENT, _) => self.lose(index, at, meaning, Lost::Uncounted),
-                (_, ABSENT) => self.lose(index, at, meaning, Lost::Hole),
+                (ABSENT, _) => self.lose(at, meaning, Lost::Uncounted),
+                (_, ABSENT) => self.lose(at, meaning, Lost::Hole),
                 _ => self.grow(index, at, meaning, value.saturating_sub(before)),
             }
             (at, part) = (at + 1, others);
@@ -257,7 +229,7 @@ impl Pass {
             Piece::Absent(0) => {}
             Piece::Absent(_) => {
                 value = ABSENT;
-                rows.for_each(|at| self.lose(index, at, meaning, Lost::Uncounted));
+                rows.for_each(|at| self.lose(at, meaning, Lost::Uncounted));
             }
             // Most counters stand still most of the time.
             Piece::Same(0, _) if value != ABSENT => {}
@@ -278,7 +250,7 @@ impl Pass {
     ) -> i64 {
         if value == ABSENT {
             let Some((first, others)) = steps.split_first() else { return value };
-            self.lose(index, rows.start, meaning, Lost::Hole);
+            self.lose(rows.start, meaning, Lost::Hole);
             (value, steps, rows.start) = (*first, others, rows.start + 1);
         }
         let mut is_down = false;
@@ -298,56 +270,35 @@ impl Pass {
         match step {
             0 => {}
             1.. => self.add(index, at..at + 1, meaning, &[step]),
-            _ if self.rows.lost[at].is_none() => {
-                self.rows.lose(at, Lost::Reset);
-                self.must_repeat = true;
+            _ => {
+                self.rows.lost[at].get_or_insert(Lost::Reset);
             }
-            _ => {}
         }
     }
 
     /// Steps of intervals, none down.
     fn add(&mut self, index: usize, rows: Range<usize>, meaning: Meaning, steps: &[i64]) {
-        let thing = &mut self.things[index];
         let known = &mut self.rows;
-        let is_exact = self.is_exact[thing.target];
         let add = |list: &mut [f64], times: f64| {
             list[rows.clone()].iter_mut().zip(steps).for_each(|(sum, step)| *sum += *step as f64 * times);
         };
         match meaning {
-            Meaning::Moved(way) => {
-                add(&mut known.moved[way], 1.0);
-                if is_exact {
-                    add(&mut known.bytes[way], 1.0);
-                }
-            }
+            Meaning::Moved(way) => add(&mut known.moved[way], 1.0),
             Meaning::Transactions(way) => add(&mut known.transactions[way], 1.0),
             Meaning::Sectors(way) => add(&mut known.bytes[way], 512.0),
-            Meaning::OfSize(way, size) => {
-                add(&mut known.transactions[way], 1.0);
-                if !is_exact {
-                    add(&mut known.bytes[way], super::bytes(size) as f64);
-                }
-                if size >= self.best[thing.target] {
-                    add(&mut known.optimal, 1.0);
-                }
-                let counted: i64 =
-                    known.counts[rows].iter().zip(steps).map(|(counts, step)| counts & step).sum();
-                thing.composition[way][size] += counted as u64;
+            Meaning::OfSize(size) if size >= self.best[self.things[index].target] => {
+                add(&mut known.optimal, 1.0);
             }
+            Meaning::OfSize(_) => {}
         }
     }
 
-    fn lose(&mut self, index: usize, at: usize, meaning: Meaning, why: Lost) {
+    fn lose(&mut self, at: usize, meaning: Meaning, why: Lost) {
         match meaning {
-            Meaning::Moved(way) if !self.is_exact[self.things[index].target] => {
-                self.rows.moved[way][at] = f64::NAN;
+            Meaning::Moved(way) => self.rows.moved[way][at] = f64::NAN,
+            _ => {
+                self.rows.lost[at].get_or_insert(why);
             }
-            _ if self.rows.lost[at].is_none() => {
-                self.rows.lose(at, why);
-                self.must_repeat = true;
-            }
-            _ => {}
         }
     }
 }

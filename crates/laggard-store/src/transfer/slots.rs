@@ -9,7 +9,7 @@ const CHUNK: i64 = 256;
 /// What one target did in one slot.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TargetLoad {
-    /// Of how many seconds the growth is known; none is a missing slot, and so is one of which less than half is known.
+    /// Of how many seconds the growth is known; a slot of which less than half is known is missing.
     pub seconds: f64,
     /// Transactions with the disk, and their bytes.
     pub load: Load,
@@ -32,13 +32,32 @@ impl TargetLoad {
     }
 }
 
-/// One slot of all targets.
+/// Slots one after the other, of all targets.
 #[derive(Debug)]
-pub struct Slot<'a> {
-    /// Its first second.
-    pub time_s: i64,
-    /// What each target did.
-    pub loads: &'a [TargetLoad],
+pub struct Block<'a> {
+    /// The first second of the first.
+    pub from_s: i64,
+    /// Seconds of a slot.
+    pub grid_s: i64,
+    /// How many there are.
+    pub slots: usize,
+    /// Where the first is, among those of a target.
+    first: usize,
+    loads: &'a [TargetLoad],
+}
+
+impl Block<'_> {
+    /// The first second of a slot.
+    pub fn time_s(&self, slot: usize) -> i64 {
+        self.from_s + slot as i64 * self.grid_s
+    }
+
+    /// What a target did, with the slot; those of which too little is known are left out.
+    pub fn of(&self, target: usize) -> impl Iterator<Item = (usize, &TargetLoad)> {
+        let least_s = self.grid_s as f64 / 2.0;
+        let loads = &self.loads[target * CHUNK as usize + self.first..][..self.slots];
+        loads.iter().enumerate().filter(move |(_, load)| load.seconds >= least_s)
+    }
 }
 
 /// Slots under construction.
@@ -47,8 +66,6 @@ pub struct Slots {
     grid_s: i64,
     /// By chunk: the loads of its first target, slot by slot, then of the next; so they come, and neighbours stay in the processor's caches.
     chunks: BTreeMap<i64, Vec<TargetLoad>>,
-    /// Those of one slot, on their way out.
-    gathered: Vec<TargetLoad>,
     /// Slots before this one are complete.
     complete: i64,
 }
@@ -56,8 +73,7 @@ pub struct Slots {
 impl Slots {
     /// None yet.
     pub fn new(targets: usize, grid_s: i64) -> Slots {
-        let gathered = Vec::with_capacity(targets);
-        Slots { targets, grid_s: grid_s.max(1), chunks: BTreeMap::new(), gathered, complete: i64::MIN }
+        Slots { targets, grid_s: grid_s.max(1), chunks: BTreeMap::new(), complete: i64::MIN }
     }
 
     /// Goes through the loads of a target at some moments: with each the index of the moment, and nothing if its slot is complete.
@@ -86,22 +102,17 @@ impl Slots {
     }
 
     /// Hands over all slots before a moment.
-    pub fn complete_before(&mut self, time_s: i64, each: &mut dyn FnMut(&Slot<'_>)) {
+    pub fn complete_before(&mut self, time_s: i64, each: &mut dyn FnMut(&Block<'_>)) {
         let to = time_s.div_euclid(self.grid_s);
-        let least_s = self.grid_s as f64 / 2.0;
-        while let Some((chunk, all)) = self.chunks.first_key_value() {
-            let first = chunk * CHUNK;
-            for slot in first.max(self.complete)..(first + CHUNK).min(to) {
-                let loads = all.iter().skip((slot - first) as usize).step_by(CHUNK as usize);
-                let known =
-                    |load: &TargetLoad| if load.seconds < least_s { TargetLoad::default() } else { *load };
-                self.gathered.clear();
-                self.gathered.extend(loads.map(known));
-                if self.gathered.iter().any(|load| load.seconds > 0.0) {
-                    each(&Slot { time_s: slot * self.grid_s, loads: &self.gathered });
-                }
+        while let Some((chunk, loads)) = self.chunks.first_key_value() {
+            let start = chunk * CHUNK;
+            let (from, end) = (start.max(self.complete), (start + CHUNK).min(to));
+            if from < end {
+                let (from_s, slots, first) =
+                    (from * self.grid_s, (end - from) as usize, (from - start) as usize);
+                each(&Block { from_s, grid_s: self.grid_s, slots, first, loads });
             }
-            if to < first + CHUNK {
+            if to < start + CHUNK {
                 break;
             }
             self.chunks.pop_first();

@@ -2,19 +2,19 @@
 //! block device. The utilization needs no more than that; what sizes there were, only the first can say.
 
 use laggard_activity::kind::{DISK, Kind, TRANSFER};
-use laggard_activity::transfer::{BYTES, COUNTS, SIZES};
+use laggard_activity::transfer::{ALL, BYTES, COUNTS, SECTORS, SIZES};
 
 /// What a field counts; 0 is reads, 1 is writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     /// Bytes moved for clients.
     Moved(usize),
-    /// Transactions of one size.
-    OfSize(usize, usize),
     /// Transactions of any size.
     Transactions(usize),
-    /// Sectors of 512 bytes.
+    /// Sectors of 512 bytes that they moved.
     Sectors(usize),
+    /// Those of one size.
+    OfSize(usize),
 }
 
 /// A kind, and what its fields count.
@@ -26,12 +26,19 @@ pub struct Source {
 }
 
 impl Source {
-    /// Transactions by size.
-    pub fn by_size() -> Source {
-        let moved = [0, 1].map(|way| (BYTES + way, Meaning::Moved(way)));
-        let of_size =
-            (0..2 * SIZES).map(|place| (COUNTS + place, Meaning::OfSize(place / SIZES, place % SIZES)));
-        Source { kind: &TRANSFER, fields: moved.into_iter().chain(of_size).collect() }
+    /// Transactions whose size is known. Of single sizes, no more than those that may be the best are read: there are many.
+    pub fn by_size(least_best: usize) -> Source {
+        let of_way = |way: usize| {
+            let sums = [
+                (BYTES + way, Meaning::Moved(way)),
+                (ALL + way, Meaning::Transactions(way)),
+                (SECTORS + way, Meaning::Sectors(way)),
+            ];
+            let best =
+                (least_best..SIZES).map(move |size| (COUNTS + way * SIZES + size, Meaning::OfSize(size)));
+            sums.into_iter().chain(best)
+        };
+        Source { kind: &TRANSFER, fields: of_way(0).chain(of_way(1)).collect() }
     }
 
     /// Block devices as /proc/diskstats counts them.
@@ -54,6 +61,7 @@ mod tests {
     #[test]
     fn every_field_is_there() {
         assert_eq!(Source::of_disks().fields.len(), 4);
-        assert_eq!(Source::by_size().fields.len(), 2 + 2 * SIZES);
+        assert_eq!(Source::by_size(0).fields.len(), 6 + 2 * SIZES);
+        assert_eq!(Source::by_size(SIZES).fields.len(), 6);
     }
 }

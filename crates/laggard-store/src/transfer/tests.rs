@@ -2,15 +2,12 @@ use super::*;
 use crate::problem::Problems;
 use crate::read::read;
 use laggard_activity::kind::{DISK, Kind};
+use laggard_activity::transfer::{FIELDS, Row, SECTORS, sum_up};
 use laggard_activity::{Origin, Snapshot, Table, TailReader, TailWriter, name, seal};
 use proptest::prelude::*;
 use std::path::Path;
 
 const START_S: i64 = 1_350_864_005;
-const FIELDS: usize = COUNTS + 2 * SIZES;
-
-/// The counters of a target.
-type Counts = [i64; FIELDS];
 
 fn read_field(bytes: u64) -> usize {
     COUNTS + size_of(bytes)
@@ -21,14 +18,23 @@ fn write_field(bytes: u64) -> usize {
 }
 
 /// What a target with 3 reads of 4 KiB and `writes` writes of 1 MiB a second has counted.
-fn counts(second: i64, writes: i64) -> Counts {
+fn counts(second: i64, writes: i64) -> Row {
     let mut counts = [0; FIELDS];
-    counts[BYTES_READ] = second * 3 * 4000;
+    counts[BYTES_READ] = second * 3 * 3584;
     counts[BYTES_WRITTEN] = (second * writes) << 20;
     counts[SPACE..SPACE + 2].copy_from_slice(&[1000, 250]);
     counts[read_field(4096)] = second * 3;
     counts[write_field(1 << 20)] = second * writes;
     counts
+}
+
+/// A row as the agent makes it: of a disk, bytes are known exactly.
+fn summed(name: &str, mut row: Row) -> Row {
+    sum_up(&mut row);
+    if file_system(name).is_none() {
+        (row[SECTORS], row[SECTORS + 1]) = (row[BYTES_READ] / 512, row[BYTES_WRITTEN] / 512);
+    }
+    row
 }
 
 const BYTES_READ: usize = laggard_activity::transfer::BYTES;
@@ -41,14 +47,14 @@ fn record(
     interval_s: i64,
     samples: usize,
     sealed: usize,
-    at: &dyn Fn(usize) -> Vec<(&'static str, Counts)>,
+    at: &dyn Fn(usize) -> Vec<(&'static str, Row)>,
 ) {
     let kinds: Vec<&'static Kind> = vec![&TRANSFER];
     let origin = Origin { host: host.into(), interval_s: interval_s as u32, kinds };
     let path = folder.join(name::stem(host, START_S) + ".tail");
     let snapshot = |index: usize| {
         let mut table = Table::new(&TRANSFER);
-        at(index).into_iter().for_each(|(name, counts)| table.push(name, &counts));
+        at(index).into_iter().for_each(|(name, counts)| table.push(name, &summed(name, counts)));
         let tables = if table.names.is_empty() { Vec::new() } else { vec![table] };
         Snapshot { time_s: START_S + interval_s * index as i64, late_ms: 0, tables }
     };
@@ -63,6 +69,19 @@ fn record(
     tail.append(&snapshots[sealed..]).unwrap();
 }
 
+/// The loads of each slot of which anything is known.
+fn by_slot(block: &Block<'_>, targets: usize) -> BTreeMap<i64, Vec<TargetLoad>> {
+    let mut found = BTreeMap::new();
+    for target in 0..targets {
+        for (slot, load) in block.of(target) {
+            let loads =
+                found.entry(block.time_s(slot)).or_insert_with(|| vec![TargetLoad::default(); targets]);
+            loads[target] = *load;
+        }
+    }
+    found
+}
+
 /// Replays a folder: targets by name, each slot's loads, and the account.
 fn replayed(folder: &Path, grid_s: i64) -> (Vec<String>, BTreeMap<i64, Vec<TargetLoad>>, Account) {
     let recording = read(&[folder.to_path_buf()], None, &mut Problems::default(), &|_, _| {}).unwrap();
@@ -70,11 +89,11 @@ fn replayed(folder: &Path, grid_s: i64) -> (Vec<String>, BTreeMap<i64, Vec<Targe
     let targets = targets(hosts);
     let mut slots = BTreeMap::new();
     let best = best_sizes(hosts, &targets);
-    let mut last = i64::MIN;
-    let account = replay(hosts, &targets, grid_s, &best, &|_, _| {}, &mut |slot| {
-        assert!(slot.time_s > last, "in time order, each once");
-        last = slot.time_s;
-        slots.insert(slot.time_s, slot.loads.to_vec());
+    let mut next_s = i64::MIN;
+    let account = replay(hosts, &targets, grid_s, &best, &|_, _| {}, &mut |block| {
+        assert!(block.from_s >= next_s, "in time order, each once");
+        next_s = block.time_s(block.slots);
+        slots.extend(by_slot(block, targets.len()));
     });
     (targets.into_iter().map(|target| target.name).collect(), slots, account)
 }
@@ -103,10 +122,10 @@ fn loads_are_what_counters_grew() {
             let exactly = index == 3;
             assert_eq!(
                 load.load.read_bytes,
-                if exactly { 60_000.0 } else { 15.0 * 4096.0 },
+                if exactly { 53_760.0 } else { 15.0 * 4096.0 },
                 "a disk counts its own bytes"
             );
-            assert_eq!(load.moved, [60_000.0, 5.0 * writes * 1048576.0], "as clients counted them");
+            assert_eq!(load.moved, [53_760.0, 5.0 * writes * 1048576.0], "as clients counted them");
             assert_eq!(load.optimal, 5.0 * writes, "1 MiB is the largest");
         }
     }
@@ -208,7 +227,7 @@ fn a_disk_whose_sizes_were_counted_later_has_its_past_too() {
                     let mut now = [0; FIELDS];
                     now[BYTES_WRITTEN] = (10 * index) << 16;
                     now[write_field(1 << 16)] = 10 * index;
-                    sizes.push("sdb", &now);
+                    sizes.push("sdb", &summed("sdb", now));
                     tables.push(sizes);
                 }
                 Snapshot { time_s: START_S + 5 * index, late_ms: 0, tables }
@@ -234,7 +253,7 @@ fn a_disk_whose_sizes_were_counted_later_has_its_past_too() {
 fn the_best_size_is_that_of_each_file_system() {
     let folder = tempfile::tempdir().unwrap();
     let at = |index: usize| {
-        let mut large = [0; FIELDS];
+        let mut large: Row = [0; FIELDS];
         large[write_field(1 << 22)] = 10 * index as i64;
         vec![("a-OST0000", counts(5 * index as i64, 2)), ("b-OST0000", large)]
     };
@@ -328,7 +347,7 @@ proptest! {
                 now[read_field(4096)] += small;
                 now[write_field(1 << 20)] += large;
             }
-            table.push("fs-OST0000", &now);
+            table.push("fs-OST0000", &summed("fs-OST0000", now));
             Snapshot { time_s: START_S + 5 * index as i64, late_ms: 0, tables: vec![table] }
         };
         let origin = Origin { host: "oss1".into(), interval_s: 5, kinds: vec![&TRANSFER] };
@@ -347,9 +366,7 @@ proptest! {
                 let recording = read(&paths, None, &mut Problems::default(), &|_, _| {}).unwrap();
                 live::LiveLoads::new(recording.hosts(), &targets(recording.hosts()), &paths, 15)
             });
-            let stranger = live.look(&mut |slot| {
-                followed.insert(slot.time_s, slot.loads.to_vec());
-            });
+            let stranger = live.look(&mut |block| followed.extend(by_slot(block, 1)));
             prop_assert_eq!(stranger, None);
         }
         let (_, mut replayed, _) = replayed(folder.path(), 15);

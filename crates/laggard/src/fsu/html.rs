@@ -63,15 +63,15 @@ fn known(found: &Utilization) -> Markup {
 
 fn section(found: &Utilization, file_system: &FileSystem) -> Markup {
     let of = &file_system.of;
-    let [read, written] = file_system.mean_rates();
+    let [read, written] = file_system.of.total().rates();
     html! {
         section id=(format!("fs-{}", file_system.name.replace(' ', "-"))) {
             h2 { (file_system.name) }
             @if let Some(mean) = of.survey.mean() {
                 p { (file_system.targets.len()) " targets, mean utilization " b { (words::percent(mean)) }
-                    "; bandwidth alone would say " (words::percent(of.by_bandwidth())) ". Read " (words::rate(read))
+                    "; bandwidth alone would say " (words::percent(of.total().by_bandwidth())) ". Read " (words::rate(read))
                     ", written " (words::rate(written)) " in the mean"
-                    @if let Some(achievable) = file_system.achievable() { "; " (words::rate(achievable)) " can be had with these sizes" }
+                    @if let Some(achievable) = file_system.of.total().achievable() { "; " (words::rate(achievable)) " can be had with these sizes" }
                     "." }
                 (over_time(found, file_system))
                 h3 { "Targets over time" }
@@ -204,13 +204,13 @@ fn comparison(found: &Utilization) -> Markup {
                     @for class in Class::ALL { th { (class.name()) } } th { "optimal when busy" } } }
                 tbody {
                     @for known in &found.file_systems {
-                        @let [read, written] = known.mean_rates();
+                        @let [read, written] = known.of.total().rates();
                         @let survey = &known.of.survey;
                         tr {
                             td { (known.name) } td.number { (known.targets.len()) }
                             td.number { (words::rate(read)) } td.number { (words::rate(written)) }
                             td.number { (survey.mean().map_or("-".into(), words::percent)) }
-                            td.number { (words::percent(known.of.by_bandwidth())) }
+                            td.number { (words::percent(known.of.total().by_bandwidth())) }
                             @for class in Class::ALL { td.number { (words::share(survey.part(class))) } }
                             td.number { (words::share(survey.share(Class::Busy).optimal_share())) }
                         }
@@ -233,7 +233,7 @@ fn targets(found: &Utilization) -> Markup {
                 thead { tr { th { "target" } th { "server" } th { "mean FSU" } th { "99 of 100 below" } th { "busy" } th { "read" } th { "written" } th { "full" } } }
                 tbody {
                     @for known in order.iter().map(|index| &found.targets[*index]) {
-                        @let rates = known.of.moved.map(|bytes| bytes / known.of.seconds);
+                        @let rates = known.of.total().rates();
                         tr {
                             td { (known.target.name) } td { (known.target.host) }
                             @if let (Some(mean), Some(p99)) = (known.of.survey.mean(), known.of.survey.quantile(0.99)) {

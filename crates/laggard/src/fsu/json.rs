@@ -43,8 +43,8 @@ fn file_system(found: &Utilization, known: &FileSystem) -> Value {
     value["targets"] = json!(names);
     value["incomplete_observations"] = json!(known.incomplete);
     value["optimal_bytes"] = json!(known.optimal);
-    value["achievable_bytes_s"] = json!(known.achievable());
-    let [read, written] = known.mean_rates();
+    value["achievable_bytes_s"] = json!(known.of.total().achievable());
+    let [read, written] = known.of.total().rates();
     value["read_bytes_s"] = json!(finite(read));
     value["written_bytes_s"] = json!(finite(written));
     value
@@ -59,8 +59,8 @@ fn target(known: &TargetUse) -> Value {
     value["file_system"] = json!(known.target.file_system);
     value["fullness"] = json!(finite(known.fullness));
     value["coefficients"] = json!({ "write": line(known.model.write), "read": line(known.model.read) });
-    value["achievable_bytes_s"] = json!(known.of.achievable());
-    let rates = known.of.moved.map(|bytes| finite(bytes / known.of.seconds));
+    value["achievable_bytes_s"] = json!(known.of.total().achievable());
+    let rates = known.of.total().rates().map(finite);
     value["read_bytes_s"] = json!(rates[0]);
     value["written_bytes_s"] = json!(rates[1]);
     value
@@ -84,7 +84,7 @@ fn common(of: &Use, composition: &Composition) -> Value {
             "median_below": survey.quantile(0.5),
             "p99_below": survey.quantile(0.99),
             "highest": survey.mean().map(|_| survey.highest()),
-            "by_bandwidth": finite(of.by_bandwidth()),
+            "by_bandwidth": finite(of.total().by_bandwidth()),
         },
         "classes": classes.collect::<Vec<_>>(),
         "distribution": { "bin_percent": BIN, "observations": survey.distribution() },

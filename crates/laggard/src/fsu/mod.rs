@@ -8,10 +8,10 @@ pub mod text;
 pub mod words;
 
 use laggard_core::fsu::contention::Contention;
-use laggard_core::fsu::{Coefficients, Load, Model, Survey, calibrate};
+use laggard_core::fsu::{Coefficients, Model, Survey, calibrate};
 use laggard_core::model::Topology;
 use laggard_store::Recording;
-use laggard_store::transfer::{self, Account, Composition, Slot, Target, TargetLoad};
+use laggard_store::transfer::{self, Account, Block, Composition, Target, TargetLoad};
 use metadata::MetadataUse;
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub struct Asked {
     pub optimal: Option<u64>,
 }
 
-/// A point of a series: some slots together.
+/// Some slots together, of one target or of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Point {
     /// Slots with a value.
@@ -43,39 +43,34 @@ pub struct Point {
     sum: f64,
     /// The highest.
     pub highest: f64,
-    /// Sum of the bytes per second read and written.
-    rates: [f64; 2],
-    /// Bytes with the disks, the seconds that they take, and those without any latency, of so many target-seconds.
-    bytes: f64,
+    /// What the targets did; its seconds are target-seconds.
+    pub all: TargetLoad,
+    /// Seconds in which anything was observed.
+    observed_s: f64,
+    /// Seconds that disks which do nothing else need for it, and the same without any latency: what bandwidth alone would tell.
     busy_s: f64,
     transfer_s: f64,
-    seconds: f64,
-    /// Targets observed, over all slots.
-    present: usize,
 }
 
 impl Point {
-    fn add(&mut self, seen: &Moment) {
+    fn see(&mut self, seen: &Moment) {
         self.observations += 1;
         self.sum += seen.utilization;
         self.highest = self.highest.max(seen.utilization);
-        self.rates = [0, 1].map(|way| self.rates[way] + seen.rates[way]);
-        self.bytes += seen.all.load.bytes();
+        self.all.add(&seen.all);
+        self.observed_s += seen.all.seconds / seen.present as f64;
         self.busy_s += seen.busy_s;
         self.transfer_s += seen.transfer_s;
-        self.seconds += seen.all.seconds;
-        self.present += seen.present;
     }
 
-    /// Utilization by bytes alone.
-    pub fn by_bandwidth(&self) -> f64 {
-        100.0 * self.transfer_s / self.seconds
-    }
-
-    /// Bytes per second of the targets that were observed, with these sizes, if kept busy; nothing without transactions.
-    pub fn achievable(&self) -> Option<f64> {
-        let targets = self.present as f64 / self.observations as f64;
-        (self.busy_s > 0.0).then(|| self.bytes / self.busy_s * targets)
+    fn add(&mut self, other: &Point) {
+        self.observations += other.observations;
+        self.sum += other.sum;
+        self.highest = self.highest.max(other.highest);
+        self.all.add(&other.all);
+        self.observed_s += other.observed_s;
+        self.busy_s += other.busy_s;
+        self.transfer_s += other.transfer_s;
     }
 
     /// Mean utilization.
@@ -83,9 +78,20 @@ impl Point {
         self.sum / self.observations as f64
     }
 
-    /// Mean bytes per second, read and written.
+    /// Utilization by bytes alone: how busy one would think it is.
+    pub fn by_bandwidth(&self) -> f64 {
+        100.0 * self.transfer_s / self.all.seconds
+    }
+
+    /// Bytes per second read and written in the mean, by the targets that were observed.
     pub fn rates(&self) -> [f64; 2] {
-        self.rates.map(|sum| sum / self.observations as f64)
+        self.all.moved.map(|bytes| bytes / self.observed_s)
+    }
+
+    /// Bytes per second that they would give together with these sizes, if kept busy; nothing without transactions.
+    pub fn achievable(&self) -> Option<f64> {
+        let targets = self.all.seconds / self.observed_s;
+        (self.busy_s > 0.0).then(|| self.all.load.bytes() / self.busy_s * targets)
     }
 }
 
@@ -99,29 +105,14 @@ pub struct Use {
     pub survey: Survey,
     /// Over time.
     pub series: Series,
-    /// All transactions.
-    pub load: Load,
-    /// Seconds that a disk which does nothing else needs for them.
-    pub busy_s: f64,
-    /// The same without any latency: what bandwidth alone would tell.
-    pub transfer_s: f64,
-    /// Target-seconds observed.
-    pub seconds: f64,
-    /// Seconds in which anything was observed.
-    pub observed_s: f64,
-    /// Bytes read and written, for clients where that is known.
-    pub moved: [f64; 2],
 }
 
 impl Use {
-    /// Utilization by bytes alone: how busy one would think it is.
-    pub fn by_bandwidth(&self) -> f64 {
-        100.0 * self.transfer_s / self.seconds
-    }
-
-    /// Bytes per second of one target with this pattern, if kept busy; nothing without transactions.
-    pub fn achievable(&self) -> Option<f64> {
-        (self.busy_s > 0.0).then(|| self.load.bytes() / self.busy_s)
+    /// All of it together.
+    pub fn total(&self) -> Point {
+        let mut total = Point::default();
+        self.series.iter().for_each(|(_, point)| total.add(point));
+        total
     }
 }
 
@@ -155,18 +146,6 @@ pub struct FileSystem {
     pub incomplete: u64,
     /// Bytes of its best transactions; nothing without any whose size is known.
     pub optimal: Option<u64>,
-}
-
-impl FileSystem {
-    /// Bytes per second read and written in the mean, by the targets that were observed.
-    pub fn mean_rates(&self) -> [f64; 2] {
-        self.of.moved.map(|bytes| bytes / self.of.observed_s)
-    }
-
-    /// Bytes per second that they would give together with these sizes; nothing without transactions.
-    pub fn achievable(&self) -> Option<f64> {
-        self.of.achievable().map(|of_one| of_one * self.of.seconds / self.of.observed_s)
-    }
 }
 
 /// Targets that share something.
@@ -233,15 +212,15 @@ impl Utilization {
             step_s: step(from_s, to_s, asked.grid_s),
             file_systems: file_systems(&targets, asked.topology.as_ref()),
             shared: shared(&targets, asked.topology.as_ref()),
-            utilizations: vec![f64::NAN; targets.len()],
-            models: models.clone(),
-            seen: Vec::new(),
+            utilizations: Vec::new(),
+            together: Vec::new(),
             twice: vec![0; targets.len()],
             grid_s: asked.grid_s,
             targets: uses,
         };
-        let mut account =
-            transfer::replay(hosts, &targets, asked.grid_s, &best, progress, &mut |slot| adding.slot(slot));
+        let mut account = transfer::replay(hosts, &targets, asked.grid_s, &best, progress, &mut |block| {
+            adding.block(block)
+        });
         let Adding { step_s, mut file_systems, shared, mut targets, twice, .. } = adding;
         // Now and then two samples fall into one slot.
         let is_often = |(target, twice): &(&TargetUse, u64)| 4 * twice > target.of.survey.observations();
@@ -368,38 +347,47 @@ struct Adding {
     file_systems: Vec<FileSystem>,
     targets: Vec<TargetUse>,
     shared: Vec<Shared>,
-    models: Vec<Model>,
+    /// Of each target, slot by slot; NaN is unknown.
     utilizations: Vec<f64>,
-    seen: Vec<Option<Moment>>,
+    /// Of one file system: what its targets did in each slot.
+    together: Vec<Option<Moment>>,
     /// Per target: slots in which more seconds were recorded than have passed.
     twice: Vec<u64>,
     grid_s: i64,
 }
 
 impl Adding {
-    fn slot(&mut self, slot: &Slot<'_>) {
-        let point = slot.time_s.div_euclid(self.step_s) * self.step_s;
+    fn block(&mut self, block: &Block<'_>) {
+        let point = |slot: usize| block.time_s(slot).div_euclid(self.step_s) * self.step_s;
         let most_s = 1.75 * self.grid_s as f64;
-        let loads = self.twice.iter_mut().zip(slot.loads);
-        loads.for_each(|(twice, load)| *twice += u64::from(load.seconds > most_s));
-        let each = slot.loads.iter().zip(&self.models).enumerate();
-        self.seen.clear();
-        self.seen.extend(each.map(|(index, (load, model))| Moment::of_one(index, load, model)));
-        for ((target, seen), utilization) in
-            self.targets.iter_mut().zip(&self.seen).zip(&mut self.utilizations)
-        {
-            *utilization = seen.as_ref().map_or(f64::NAN, |seen| seen.utilization);
-            seen.iter().for_each(|seen| target.of.add(point, seen));
-        }
+        let targets = self.targets.len();
+        self.utilizations.clear();
+        self.utilizations.resize(block.slots * targets, f64::NAN);
         for file_system in &mut self.file_systems {
-            let members = file_system.targets.iter().filter_map(|index| self.seen[*index].as_ref());
-            if let Some(seen) = Moment::of_all(members) {
-                file_system.incomplete += u64::from(seen.present < file_system.targets.len());
-                file_system.of.add(point, &seen);
+            self.together.clear();
+            self.together.resize(block.slots, None);
+            for index in file_system.targets.iter().copied() {
+                let target = &mut self.targets[index];
+                for (slot, load) in block.of(index) {
+                    let seen = Moment::of_one(index, load, &target.model);
+                    self.twice[index] += u64::from(load.seconds > most_s);
+                    self.utilizations[slot * targets + index] = seen.utilization;
+                    target.of.see(point(slot), &seen);
+                    match &mut self.together[slot] {
+                        Some(together) => together.join(&seen),
+                        none => *none = Some(seen),
+                    }
+                }
+            }
+            for (slot, seen) in self.together.iter().enumerate() {
+                if let Some(seen) = seen.map(Moment::in_the_mean) {
+                    file_system.incomplete += u64::from(seen.present < file_system.targets.len());
+                    file_system.of.see(point(slot), &seen);
+                }
             }
         }
         for shared in &mut self.shared {
-            shared.contention.observe(&self.utilizations);
+            self.utilizations.chunks_exact(targets).for_each(|each| shared.contention.observe(each));
         }
     }
 }
@@ -409,14 +397,12 @@ impl Adding {
 pub struct Moment {
     /// Mean utilization of those of which something is known.
     pub utilization: f64,
-    /// Bytes per second read and written, of all.
-    pub rates: [f64; 2],
     /// What all did; its seconds are those of all targets together.
     pub all: TargetLoad,
     /// Seconds that disks which do nothing else need for it.
-    pub busy_s: f64,
+    busy_s: f64,
     /// The same without any latency.
-    pub transfer_s: f64,
+    transfer_s: f64,
     /// Targets of which something is known.
     pub present: usize,
     /// The busiest target, and its utilization.
@@ -424,64 +410,66 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// One target; nothing where nothing is known of it.
-    pub fn of_one(index: usize, load: &TargetLoad, model: &Model) -> Option<Moment> {
-        if load.seconds <= 0.0 {
-            return None;
-        }
+    /// One target.
+    pub fn of_one(index: usize, load: &TargetLoad, model: &Model) -> Moment {
         let busy_s = model.seconds(&load.load);
         let utilization = 100.0 * busy_s / load.seconds;
-        Some(Moment {
+        Moment {
             utilization,
-            rates: load.moved.map(|bytes| bytes / load.seconds),
             all: *load,
             busy_s,
             transfer_s: load.load.read_bytes * model.read.per_byte_s
                 + load.load.write_bytes * model.write.per_byte_s,
             present: 1,
             busiest: (index, utilization),
-        })
+        }
     }
 
     /// Several targets; nothing without any.
     pub fn of_all<'a>(mut each: impl Iterator<Item = &'a Moment>) -> Option<Moment> {
-        let mut sum = *each.next()?;
-        for seen in each {
-            sum.utilization += seen.utilization;
-            sum.rates = [0, 1].map(|way| sum.rates[way] + seen.rates[way]);
-            sum.all.add(&seen.all);
-            sum.busy_s += seen.busy_s;
-            sum.transfer_s += seen.transfer_s;
-            sum.present += seen.present;
-            if seen.busiest.1 > sum.busiest.1 {
-                sum.busiest = seen.busiest;
-            }
-        }
-        sum.utilization /= sum.present as f64;
-        Some(sum)
+        let mut all = *each.next()?;
+        each.for_each(|seen| all.join(seen));
+        Some(all.in_the_mean())
     }
 
-    /// Bytes per second of one target with these sizes, if kept busy; nothing without transactions.
+    /// Adds others; utilizations are only summed up.
+    fn join(&mut self, seen: &Moment) {
+        self.utilization += seen.utilization;
+        self.all.add(&seen.all);
+        self.busy_s += seen.busy_s;
+        self.transfer_s += seen.transfer_s;
+        self.present += seen.present;
+        if seen.busiest.1 > self.busiest.1 {
+            self.busiest = seen.busiest;
+        }
+    }
+
+    fn in_the_mean(self) -> Moment {
+        Moment { utilization: self.utilization / self.present as f64, ..self }
+    }
+
+    /// Bytes per second read and written, of all together.
+    pub fn rates(&self) -> [f64; 2] {
+        self.all.moved.map(|bytes| bytes * self.present as f64 / self.all.seconds)
+    }
+
+    /// Bytes per second of all together with these sizes, if kept busy; nothing without transactions.
     pub fn achievable(&self) -> Option<f64> {
-        (self.busy_s > 0.0).then(|| self.all.load.bytes() / self.busy_s)
+        (self.busy_s > 0.0).then(|| self.all.load.bytes() / self.busy_s * self.present as f64)
     }
 }
 
 impl Use {
-    fn add(&mut self, point: i64, seen: &Moment) {
+    fn see(&mut self, point: i64, seen: &Moment) {
         let all = &seen.all;
-        self.load.add(&all.load);
-        self.busy_s += seen.busy_s;
-        self.transfer_s += seen.transfer_s;
-        self.seconds += all.seconds;
-        self.observed_s += all.seconds / seen.present as f64;
-        self.moved = [0, 1].map(|way| self.moved[way] + all.moved[way]);
         self.survey.observe(seen.utilization, all.optimal, all.sized - all.optimal);
-        if self.series.last().is_none_or(|(time_s, _)| *time_s != point) {
-            self.series.push((point, Point::default()));
-        }
-        if let Some((_, known)) = self.series.last_mut() {
-            known.add(seen);
+        match self.series.last_mut() {
+            Some((time_s, known)) if *time_s == point => known.see(seen),
+            _ => {
+                let mut first = Point::default();
+                first.see(seen);
+                self.series.push((point, first));
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use laggard_core::fsu::{Coefficients, Direction};
 use laggard_store::Recording;
 use laggard_store::calibration::Series;
 use laggard_store::statistics::{self, Grown};
-use laggard_store::transfer;
+use laggard_store::transfer::{self, TargetLoad};
 use std::collections::BTreeMap;
 
 /// Fewer transactions of a size say nothing of it.
@@ -43,11 +43,12 @@ pub fn latencies(
     let models = super::models(&targets, &fullness, coefficients)?;
     let best = vec![transfer::SIZES; targets.len()];
     let mut calm: BTreeMap<&str, Runs> = BTreeMap::new();
-    let account = transfer::replay(hosts, &targets, grid_s, &best, progress, &mut |slot| {
-        for ((target, model), load) in targets.iter().zip(&models).zip(slot.loads) {
-            if load.seconds > 0.0 && model.utilization(&load.load, load.seconds) <= BUSY {
-                calm.entry(&target.name).or_default().push(slot.time_s.div_euclid(grid_s));
-            }
+    let account = transfer::replay(hosts, &targets, grid_s, &best, progress, &mut |block| {
+        for (index, (target, model)) in targets.iter().zip(&models).enumerate() {
+            let is_calm =
+                |(_, load): &(usize, &TargetLoad)| model.utilization(&load.load, load.seconds) <= BUSY;
+            let calm = calm.entry(&target.name).or_default();
+            block.of(index).filter(is_calm).for_each(|(slot, _)| calm.push(block.time_s(slot) / grid_s));
         }
     });
     let mut sums: BTreeMap<(String, Direction, u64), (f64, f64)> = BTreeMap::new();

@@ -49,18 +49,18 @@ fn paragraph(out: &mut String, found: &Utilization, file_system: &FileSystem) {
         quantile(0.99),
         words::percent(of.survey.highest()),
     );
-    let by_bandwidth = of.by_bandwidth();
+    let by_bandwidth = of.total().by_bandwidth();
     let times =
         if by_bandwidth > 0.0 { format!(", {:.1} times less", mean / by_bandwidth) } else { String::new() };
     let _ = writeln!(out, "               bandwidth alone would say {}{times}", words::percent(by_bandwidth));
-    let [read, written] = file_system.mean_rates();
+    let [read, written] = file_system.of.total().rates();
     let _ = write!(
         out,
         "  bandwidth    read {}, written {} in the mean",
         words::rate(read),
         words::rate(written)
     );
-    if let Some(achievable) = file_system.achievable() {
+    if let Some(achievable) = file_system.of.total().achievable() {
         let _ = write!(out, "; {} can be had with these sizes", words::rate(achievable));
     }
     let _ = writeln!(out);
@@ -186,8 +186,8 @@ fn comparison(out: &mut String, found: &Utilization) {
     let [first, others @ ..] = found.file_systems.as_slice() else { return };
     for other in others {
         let ratio = |a: f64, b: f64| if b > 0.0 { format!("{:.2}", a / b) } else { "-".into() };
-        let [read, written] = other.mean_rates();
-        let [first_read, first_written] = first.mean_rates();
+        let [read, written] = other.of.total().rates();
+        let [first_read, first_written] = first.of.total().rates();
         let part = |file_system: &FileSystem, class| file_system.of.survey.part(class).unwrap_or(0.0);
         let _ = writeln!(
             out,

@@ -2,7 +2,7 @@
 
 use crate::Bench;
 use laggard_activity::kind::{DISK, LUSTRE, TRANSFER};
-use laggard_activity::transfer::{COUNTS, SIZES, size_of};
+use laggard_activity::transfer::{COUNTS, FIELDS, Row, SIZES, size_of, sum_up};
 use laggard_activity::{ABSENT, Origin, Snapshot, Table, TailReader, TailWriter, name, seal};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,13 @@ const PAPER: &str =
     "[write]\nlatency_s = 1.04e-3\nper_byte_s = 1.73e-9\n[read]\nlatency_s = 8.02e-4\nper_byte_s = 1.23e-9\n";
 
 /// What an OST with so many writes of 4 KiB and of 1 MiB each 5 s has counted.
-fn counted(samples: i64, small: i64, large: i64) -> [i64; COUNTS + 2 * SIZES] {
-    let mut counts = [0; COUNTS + 2 * SIZES];
+fn counted(samples: i64, small: i64, large: i64) -> Row {
+    let mut counts = [0; FIELDS];
     counts[COUNTS + SIZES + size_of(4096)] = samples * small;
     counts[COUNTS + SIZES + size_of(1 << 20)] = samples * large;
     counts[1] = samples * (small * 4096 + (large << 20));
     counts[2..4].copy_from_slice(&[1000, 400]);
+    sum_up(&mut counts);
     counts
 }
 

@@ -11,6 +11,7 @@ use laggard_store::time;
 use laggard_store::transfer::live::LiveLoads;
 use laggard_store::transfer::{self, Target};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -72,19 +73,22 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         drop(recording);
         loop {
             let mut lines = Vec::new();
-            let stranger = live.look(&mut |slot| {
-                if slot.time_s < from_s {
-                    return;
+            let stranger = live.look(&mut |block| {
+                let mut seen: BTreeMap<(i64, usize), Vec<Moment>> = BTreeMap::new();
+                for (of, system) in systems.iter().enumerate() {
+                    for index in system.targets.iter().copied() {
+                        for (slot, load) in block.of(index).filter(|(slot, _)| block.time_s(*slot) >= from_s)
+                        {
+                            let one = Moment::of_one(index, load, &models[index]);
+                            seen.entry((block.time_s(slot), of)).or_default().push(one);
+                        }
+                    }
                 }
-                from_s = slot.time_s + 1;
-                for system in &systems {
-                    let one = |index: &usize| Moment::of_one(*index, &slot.loads[*index], &models[*index]);
-                    let each: Vec<Moment> = system.targets.iter().filter_map(one).collect();
-                    let all = Moment::of_all(each.iter());
-                    let time_s = slot.time_s;
-                    lines.extend(
-                        all.map(|all| Told { time_s, system, all, each, targets: &targets }.line(args)),
-                    );
+                for ((time_s, of), each) in seen {
+                    from_s = time_s + 1;
+                    let (all, system) = (Moment::of_all(each.iter()), &systems[of]);
+                    let told = all.map(|all| Told { time_s, system, all, each, targets: &targets });
+                    lines.extend(told.map(|told| told.line(args)));
                 }
             });
             let mut out = std::io::stdout().lock();
@@ -123,15 +127,16 @@ impl Told<'_> {
     fn line(&self, args: &Args) -> String {
         let (seen, missing) = (&self.all, self.system.targets.len() - self.all.present);
         let busiest = &self.targets[seen.busiest.0].name;
-        let achievable = seen.achievable().map(|rate| rate * seen.present as f64);
+        let achievable = seen.achievable();
+        let [read, written] = seen.rates();
         if args.format == Lines::Json {
             let mut line = json!({
                 "time": time::format(self.time_s),
                 "file_system": self.system.name,
                 "utilization": seen.utilization,
                 "class": Class::of(seen.utilization).name(),
-                "read_bytes_s": seen.rates[0],
-                "written_bytes_s": seen.rates[1],
+                "read_bytes_s": read,
+                "written_bytes_s": written,
                 "achievable_bytes_s": achievable,
                 "busiest": { "target": busiest, "utilization": seen.busiest.1 },
                 "missing_targets": missing,
@@ -148,8 +153,8 @@ impl Told<'_> {
             self.system.name,
             words::percent(seen.utilization),
             Class::of(seen.utilization).name(),
-            words::rate(seen.rates[0]),
-            words::rate(seen.rates[1]),
+            words::rate(read),
+            words::rate(written),
             achievable.map_or_else(|| "-".into(), words::rate),
             words::percent(seen.busiest.1),
         );
