@@ -214,7 +214,7 @@ impl<'a> Batch<'a> {
     fn write<W: Write>(&self, writer: &mut Writer<W>) -> Result<(), Damage> {
         let rows: usize = self.layouts.iter().map(|layout| layout.rows).sum();
         let all = [(true, rows)];
-        writer.column(&Data::Integers(&self.of_frames(|frame| &frame.times_s, 1000), &all))?;
+        writer.column(&Data::Integers(&self.of_frames(|frame| &frame.times_s, 1000), &all, &[]))?;
         let kinds: Vec<&str> = self.layouts.iter().map(|layout| layout.kind.name).collect();
         let counts = self.layouts.iter().map(|layout| layout.rows);
         writer.column(&Data::Texts(&kinds, &repeated(counts)))?;
@@ -229,7 +229,7 @@ impl<'a> Batch<'a> {
         }
         writer.column(&Data::Flags(&base))?;
         drop(base);
-        writer.column(&Data::Integers(&self.of_frames(|frame| &frame.late_ms, 1), &all))?;
+        writer.column(&Data::Integers(&self.of_frames(|frame| &frame.late_ms, 1), &all, &[]))?;
         for kind in &self.tail.origin.kinds {
             for field in 0..kind.fields.len() {
                 self.write_field(kind, field, rows, writer)?;
@@ -264,11 +264,14 @@ impl<'a> Batch<'a> {
                 );
                 present.push((false, rows - before - layout.rows));
                 values.retain(|value| *value != ABSENT);
-                return Ok(writer.column(&Data::Integers(&values, &present))?);
+                // Of each thing, first the value itself, then differences.
+                let firsts = layout.things.values().map(|(first, _)| before + first);
+                let cuts: Vec<usize> = firsts.flat_map(|first| [first, first + 1]).collect();
+                return Ok(writer.column(&Data::Integers(&values, &present, &cuts))?);
             }
             before += layout.rows;
         }
-        Ok(writer.column(&Data::Integers(&[], &[(false, rows)]))?)
+        Ok(writer.column(&Data::Integers(&[], &[(false, rows)], &[]))?)
     }
 
     /// A field of all things of a kind, thing after thing.

@@ -1,6 +1,6 @@
 //! The metadata at the end of a Parquet file: columns, row groups, and key-value pairs, among them the checksums.
 
-use super::thrift::{Reader, Value, Writer};
+use super::thrift::{Field, Reader, Writer};
 use super::{MAGIC, number};
 use std::collections::BTreeMap;
 
@@ -44,6 +44,8 @@ pub struct Chunk {
     pub rows: u64,
     /// Checksum of all its bytes.
     pub crc: u32,
+    /// Whether its pages are under zstd; else their values are delta binary packed.
+    pub is_packed: bool,
 }
 
 /// One row group.
@@ -102,47 +104,46 @@ impl Footer {
         if bytes[4..8] != crc32fast::hash(thrift).to_le_bytes() {
             return Err("the metadata is damaged (checksum)");
         }
-        let value = Reader::new(thrift).structure().ok_or("the metadata is damaged")?;
-        Footer::from_thrift(&value).ok_or("the metadata is not that of an activity file")
+        Footer::from_thrift(thrift).ok_or("the metadata is not that of an activity file")
     }
 
-    fn from_thrift(value: &Value) -> Option<Footer> {
-        let pairs = value.list(5).iter();
-        let mut keys: BTreeMap<String, String> =
-            pairs.filter_map(|pair| Some((pair.text(1)?.into(), pair.text(2)?.into()))).collect();
-        let crcs = keys.remove(CRC_KEY)?;
+    fn from_thrift(bytes: &[u8]) -> Option<Footer> {
+        let mut footer = Footer::default();
+        Reader::new(bytes).root(|reader, field| match field.id {
+            2 => reader.list(field, |reader, item| {
+                // The first is the root, which is no column.
+                footer.columns.extend(column(reader, item)?);
+                Some(())
+            }),
+            4 => reader.list(field, |reader, item| {
+                footer.groups.push(group(reader, item)?);
+                Some(())
+            }),
+            5 => reader.list(field, |reader, item| {
+                let (mut key, mut value) = (None, None);
+                reader.structure(item, |reader, field| {
+                    match field.id {
+                        1 => key = Some(reader.text(field)?),
+                        2 => value = Some(reader.text(field)?),
+                        _ => reader.skip(field)?,
+                    }
+                    Some(())
+                })?;
+                footer.keys.insert(key?.into(), value.unwrap_or_default().into());
+                Some(())
+            }),
+            _ => reader.skip(field),
+        })?;
+        let crcs = footer.keys.remove(CRC_KEY)?;
         let mut crcs = crcs
             .as_bytes()
             .chunks(8)
             .map(|hex| std::str::from_utf8(hex).ok().and_then(|hex| u32::from_str_radix(hex, 16).ok()));
-        let columns: Vec<(String, ColumnType)> =
-            value.list(2).iter().skip(1).map(column).collect::<Option<_>>()?;
-        let mut groups = Vec::new();
-        for group in value.list(4) {
-            let mut chunks = Vec::new();
-            let mut span_ms = (i64::MAX, i64::MIN);
-            for (index, chunk) in group.list(1).iter().enumerate() {
-                let meta = chunk.field(3)?;
-                let number = |id| meta.int(id).and_then(|value| u64::try_from(value).ok());
-                let data_offset = number(9)?;
-                chunks.push(Chunk {
-                    offset: number(11).unwrap_or(data_offset),
-                    data_offset,
-                    length: number(7)?,
-                    unpacked: number(6)?,
-                    rows: number(5)?,
-                    crc: crcs.next()??,
-                });
-                if columns.get(index)?.1 == ColumnType::Time {
-                    span_ms = span(meta.field(12)?)?;
-                }
-            }
-            if chunks.len() != columns.len() {
-                return None;
-            }
-            groups.push(RowGroup { rows: u64::try_from(group.int(3)?).ok()?, chunks, span_ms });
+        for chunk in footer.groups.iter_mut().flat_map(|group| &mut group.chunks) {
+            chunk.crc = crcs.next()??;
         }
-        Some(Footer { columns, groups, keys })
+        let is_whole = |group: &RowGroup| group.chunks.len() == footer.columns.len();
+        footer.groups.iter().all(is_whole).then_some(footer)
     }
 
     fn thrift(&self) -> Vec<u8> {
@@ -178,9 +179,11 @@ impl Footer {
             out.i64(2, chunk.offset as i64);
             out.structure(3, |out| {
                 out.i32(1, kind.physical());
-                out.ints(2, &[number::PLAIN, number::RLE, number::RLE_DICTIONARY]);
+                let values =
+                    if chunk.is_packed { number::RLE_DICTIONARY } else { number::DELTA_BINARY_PACKED };
+                out.ints(2, &[number::PLAIN, number::RLE, values]);
                 out.texts(3, &[name.as_str()]);
-                out.i32(4, number::ZSTD);
+                out.i32(4, if chunk.is_packed { number::ZSTD } else { number::UNCOMPRESSED });
                 out.i64(5, chunk.rows as i64);
                 out.i64(6, chunk.unpacked as i64);
                 out.i64(7, chunk.length as i64);
@@ -220,16 +223,72 @@ fn write_column(out: &mut Writer, name: &str, kind: ColumnType) {
     }
 }
 
-fn column(element: &Value) -> Option<(String, ColumnType)> {
-    let kind = match (element.int(1)? as i32, element.int(3)? as i32, element.int(6)) {
+/// A column; nothing for the root, which has no type.
+fn column(reader: &mut Reader<'_>, item: Field) -> Option<Option<(String, ColumnType)>> {
+    let (mut physical, mut repetition, mut converted, mut name) = (None, None, None, None);
+    reader.structure(item, |reader, field| {
+        match field.id {
+            1 => physical = Some(reader.int(field)? as i32),
+            3 => repetition = Some(reader.int(field)? as i32),
+            4 => name = Some(reader.text(field)?),
+            6 => converted = Some(reader.int(field)? as i32),
+            _ => reader.skip(field)?,
+        }
+        Some(())
+    })?;
+    let Some(physical) = physical else { return Some(None) };
+    let kind = match (physical, repetition?, converted) {
         (number::BYTE_ARRAY, _, _) => ColumnType::Text,
         (number::BOOLEAN, _, _) => ColumnType::Flag,
         (number::INT64, number::OPTIONAL, _) => ColumnType::MaybeInteger,
-        (number::INT64, _, Some(9)) => ColumnType::Time,
+        (number::INT64, _, Some(number::TIMESTAMP_MILLIS)) => ColumnType::Time,
         (number::INT64, _, _) => ColumnType::Integer,
         _ => return None,
     };
-    Some((element.text(4)?.into(), kind))
+    Some(Some((name?.into(), kind)))
+}
+
+fn group(reader: &mut Reader<'_>, item: Field) -> Option<RowGroup> {
+    let mut found = RowGroup::default();
+    reader.structure(item, |reader, field| match field.id {
+        1 => reader.list(field, |reader, item| {
+            reader.structure(item, |reader, field| match field.id {
+                3 => {
+                    let (chunk, span_ms) = chunk(reader, field)?;
+                    found.chunks.push(chunk);
+                    found.span_ms = span_ms.unwrap_or(found.span_ms);
+                    Some(())
+                }
+                _ => reader.skip(field),
+            })
+        }),
+        3 => {
+            found.rows = reader.size(field)?;
+            Some(())
+        }
+        _ => reader.skip(field),
+    })?;
+    Some(found)
+}
+
+/// A chunk without its checksum, and its span, if it has one: that of the times.
+fn chunk(reader: &mut Reader<'_>, item: Field) -> Option<(Chunk, Option<(i64, i64)>)> {
+    let (mut found, mut dictionary, mut span_ms) = (Chunk::default(), None, None);
+    reader.structure(item, |reader, field| {
+        match field.id {
+            4 => found.is_packed = reader.int(field)? as i32 == number::ZSTD,
+            5 => found.rows = reader.size(field)?,
+            6 => found.unpacked = reader.size(field)?,
+            7 => found.length = reader.size(field)?,
+            9 => found.data_offset = reader.size(field)?,
+            11 => dictionary = Some(reader.size(field)?),
+            12 => span_ms = span(reader, field)?,
+            _ => reader.skip(field)?,
+        }
+        Some(())
+    })?;
+    found.offset = dictionary.unwrap_or(found.data_offset);
+    Some((found, span_ms))
 }
 
 /// Statistics: greatest value in field 5, least in field 6, little-endian.
@@ -238,10 +297,15 @@ fn write_span(out: &mut Writer, (from, to): (i64, i64)) {
     out.bytes_field(6, &from.to_le_bytes());
 }
 
-fn span(statistics: &Value) -> Option<(i64, i64)> {
-    let number = |id| match statistics.field(id) {
-        Some(Value::Bytes(bytes)) => bytes.as_slice().try_into().ok().map(i64::from_le_bytes),
-        _ => None,
-    };
-    Some((number(6)?, number(5)?))
+fn span(reader: &mut Reader<'_>, item: Field) -> Option<Option<(i64, i64)>> {
+    let (mut least, mut greatest) = (None, None);
+    reader.structure(item, |reader, field| {
+        match field.id {
+            5 => greatest = Some(i64::from_le_bytes(reader.bytes(field)?.try_into().ok()?)),
+            6 => least = Some(i64::from_le_bytes(reader.bytes(field)?.try_into().ok()?)),
+            _ => reader.skip(field)?,
+        }
+        Some(())
+    })?;
+    Some(least.zip(greatest))
 }

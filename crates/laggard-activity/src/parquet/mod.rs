@@ -4,6 +4,7 @@
 //! is read is covered by a checksum: one per column chunk, kept in the metadata, and one for the metadata itself, in front of
 //! it. docs/decisions/0007 says why this is not the `parquet` crate; the tests read every file with that crate too.
 
+pub mod delta;
 pub mod footer;
 pub mod hybrid;
 pub mod read;
@@ -26,9 +27,11 @@ mod number {
     pub const OPTIONAL: i32 = 1;
     pub const UTF8: i32 = 0;
     pub const TIMESTAMP_MILLIS: i32 = 9;
+    pub const UNCOMPRESSED: i32 = 0;
     pub const ZSTD: i32 = 6;
     pub const PLAIN: i32 = 0;
     pub const RLE: i32 = 3;
+    pub const DELTA_BINARY_PACKED: i32 = 5;
     pub const RLE_DICTIONARY: i32 = 8;
     pub const DATA_PAGE: i32 = 0;
     pub const DICTIONARY_PAGE: i32 = 2;

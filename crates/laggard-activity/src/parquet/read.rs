@@ -2,7 +2,8 @@
 
 use super::footer::{Chunk, ColumnType, Footer};
 use super::thrift::Reader as Thrift;
-use super::{hybrid, number};
+use super::{delta, hybrid, number};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -165,36 +166,42 @@ impl Reader {
     }
 }
 
-fn decode_runs(mut bytes: &[u8], chunk: &Chunk) -> Option<TextRuns> {
-    let texts = texts(&page(&mut bytes)?)?;
-    let body = page(&mut bytes)?;
-    let (width, indices) = body.bytes.split_first()?;
-    let runs = hybrid::runs(indices, u32::from(*width), usize::try_from(chunk.rows).ok()?)?;
-    runs.iter().all(|(index, _)| (*index as usize) < texts.len()).then_some((texts, runs))
-}
-
-struct Page {
+/// A page, without its header.
+struct Page<'b> {
     kind: i32,
     encoding: i32,
     values: usize,
-    bytes: Vec<u8>,
+    bytes: Cow<'b, [u8]>,
 }
 
-fn page(bytes: &mut &[u8]) -> Option<Page> {
+fn page<'b>(bytes: &mut &'b [u8], chunk: &Chunk) -> Option<Page<'b>> {
     let mut reader = Thrift::new(bytes);
-    let header = reader.structure()?;
-    let packed = usize::try_from(header.int(3)?).ok()?;
-    let unpacked = usize::try_from(header.int(2)?).ok().filter(|size| *size <= LARGEST_PAGE)?;
-    let (body, rest) = bytes.get(reader.position..)?.split_at_checked(packed)?;
+    let (mut kind, mut unpacked, mut packed, mut encoding, mut values) = (0, None, None, 0, None);
+    reader.root(|reader, field| {
+        match field.id {
+            1 => kind = reader.int(field)? as i32,
+            2 => unpacked = usize::try_from(reader.int(field)?).ok(),
+            3 => packed = usize::try_from(reader.int(field)?).ok(),
+            // Of values, of a dictionary.
+            5 | 7 => reader.structure(field, |reader, field| {
+                match field.id {
+                    1 => values = usize::try_from(reader.int(field)?).ok(),
+                    2 => encoding = reader.int(field)? as i32,
+                    _ => reader.skip(field)?,
+                }
+                Some(())
+            })?,
+            _ => reader.skip(field)?,
+        }
+        Some(())
+    })?;
+    let (body, rest) = bytes.get(reader.position..)?.split_at_checked(packed?)?;
     *bytes = rest;
-    let kind = header.int(1)? as i32;
-    let detail = header.field(if kind == number::DICTIONARY_PAGE { 7 } else { 5 })?;
-    Some(Page {
-        kind,
-        encoding: detail.int(2)? as i32,
-        values: usize::try_from(detail.int(1)?).ok()?,
-        bytes: unpack(body, unpacked)?,
-    })
+    let bytes = match chunk.is_packed {
+        true => Cow::Owned(unpack(body, unpacked.filter(|size| *size <= LARGEST_PAGE)?)?),
+        false => Cow::Borrowed(body),
+    };
+    Some(Page { kind, encoding, values: values?, bytes })
 }
 
 thread_local! {
@@ -211,56 +218,37 @@ fn unpack(packed: &[u8], size: usize) -> Option<Vec<u8>> {
     })
 }
 
-/// The pages of a column: its values, and the dictionary if they are indices into one.
-struct Pages {
-    values: Page,
-    dictionary: Option<Page>,
-}
-
-fn pages(bytes: &mut &[u8], rows: usize) -> Option<Pages> {
-    let mut values = page(bytes)?;
-    let dictionary = if values.kind == number::DICTIONARY_PAGE {
-        let dictionary = std::mem::replace(&mut values, page(bytes)?);
-        Some(dictionary)
-    } else {
-        None
-    };
-    let dictionary = dictionary.filter(|_| values.encoding == number::RLE_DICTIONARY);
-    (values.values == rows).then_some(Pages { values, dictionary })
-}
-
 fn decode(mut bytes: &[u8], chunk: &Chunk, kind: ColumnType) -> Option<Column> {
     let rows = usize::try_from(chunk.rows).ok()?;
-    let Pages { values, dictionary } = pages(&mut bytes, rows)?;
-    let mut body = values.bytes.as_slice();
-    let present = if kind == ColumnType::MaybeInteger { Some(take_levels(&mut body, rows)?) } else { None };
-    let stored = present.as_ref().map_or(rows, |levels| levels.iter().map(|level| *level as usize).sum());
     match kind {
         ColumnType::Flag => {
-            let flag = |row: usize| body.get(row / 8).map(|byte| byte >> (row % 8) & 1 == 1);
+            let page = page(&mut bytes, chunk)?;
+            let flag = |row: usize| page.bytes.get(row / 8).map(|byte| byte >> (row % 8) & 1 == 1);
             Some(Column::Flags((0..rows).map(flag).collect::<Option<_>>()?))
         }
         ColumnType::Text => {
-            let texts = texts(&dictionary?)?;
-            let indices = take_indices(body, stored)?;
-            indices
-                .iter()
-                .all(|index| (*index as usize) < texts.len())
-                .then_some(Column::Texts(texts, indices))
+            let (texts, runs) = decode_runs(bytes, chunk)?;
+            let indices = runs.into_iter().flat_map(|(index, count)| std::iter::repeat_n(index, count));
+            Some(Column::Texts(texts, indices.collect()))
         }
         _ => {
-            let values = match dictionary {
-                Some(dictionary) => {
-                    let different = integers(&dictionary.bytes, dictionary.values)?;
-                    let indices = take_indices(body, stored)?;
-                    let lookup = |index: &u32| different.get(*index as usize).copied();
-                    indices.iter().map(lookup).collect::<Option<Vec<i64>>>()?
-                }
-                None => integers(body, stored)?,
-            };
-            Some(Column::Integers(spread(values, present)))
+            let mut values = Vec::new();
+            decode_pieces(bytes, chunk, kind, &mut |piece| match piece {
+                Piece::Absent(rows) => values.resize(values.len() + rows, crate::ABSENT),
+                Piece::Same(value, rows) => values.resize(values.len() + rows, value),
+                Piece::Values(more) => values.extend_from_slice(more),
+            })?;
+            Some(Column::Integers(values))
         }
     }
+}
+
+fn decode_runs(mut bytes: &[u8], chunk: &Chunk) -> Option<TextRuns> {
+    let texts = texts(&page(&mut bytes, chunk)?)?;
+    let body = page(&mut bytes, chunk)?;
+    let (width, indices) = body.bytes.split_first()?;
+    let runs = hybrid::runs(indices, u32::from(*width), usize::try_from(chunk.rows).ok()?)?;
+    runs.iter().all(|(index, _)| (*index as usize) < texts.len()).then_some((texts, runs))
 }
 
 fn decode_pieces(
@@ -269,43 +257,58 @@ fn decode_pieces(
     kind: ColumnType,
     each: &mut dyn FnMut(Piece<'_>),
 ) -> Option<()> {
-    let rows = usize::try_from(chunk.rows).ok()?;
-    let Pages { values, dictionary } = pages(&mut bytes, rows)?;
-    let mut body = values.bytes.as_slice();
-    let present = match kind {
-        ColumnType::MaybeInteger => take_level_runs(&mut body, rows)?,
-        _ => vec![(1, rows)],
-    };
-    let stored = present.iter().filter(|(level, _)| *level == 1).map(|(_, count)| count).sum();
-    let mut weaver = Weaver { present: present.into_iter(), left: 0, each };
-    match dictionary {
-        Some(dictionary) => {
-            let different = integers(&dictionary.bytes, dictionary.values)?;
-            let (width, packed) = body.split_first()?;
-            let (mut indices, mut looked_up) = (Vec::new(), Vec::new());
-            let mut is_known = true;
-            hybrid::each_run(packed, u32::from(*width), stored, &mut |run| match run {
-                hybrid::Run::Of(index, count) => match different.get(index as usize) {
-                    Some(value) => weaver.put(Piece::Same(*value, count)),
-                    None => is_known = false,
-                },
-                hybrid::Run::Packed(packed, count) => {
-                    indices.clear();
-                    looked_up.clear();
-                    hybrid::unpack(packed, u32::from(*width), count, &mut indices);
-                    if indices.iter().all(|index| (*index as usize) < different.len()) {
-                        looked_up.extend(indices.iter().map(|index| different[*index as usize]));
-                    }
-                    is_known &= looked_up.len() == count;
-                    weaver.put(Piece::Values(&looked_up));
-                }
-            })?;
-            is_known.then_some(())?;
+    let mut left = usize::try_from(chunk.rows).ok()?;
+    let mut dictionary = Vec::new();
+    let mut values = Vec::new();
+    while left > 0 {
+        let page = page(&mut bytes, chunk)?;
+        if page.kind == number::DICTIONARY_PAGE {
+            dictionary.clear();
+            integers(&page.bytes, page.values, &mut dictionary)?;
+            continue;
         }
-        None => weaver.put(Piece::Values(&integers(body, stored)?)),
+        left = left.checked_sub(page.values)?;
+        let mut body = &*page.bytes;
+        let present = match kind {
+            ColumnType::MaybeInteger => hybrid::runs(level_bytes(&mut body)?, 1, page.values)?,
+            _ => vec![(1, page.values)],
+        };
+        let stored = present.iter().filter(|(level, _)| *level == 1).map(|(_, count)| count).sum();
+        let mut weaver = Weaver { present: present.into_iter(), left: 0, each };
+        values.clear();
+        match page.encoding {
+            number::DELTA_BINARY_PACKED => delta::decode(body, stored, &mut values)?,
+            number::PLAIN => integers(body, stored, &mut values)?,
+            _ => look_up(body, stored, &dictionary, &mut weaver)?,
+        }
+        weaver.put(Piece::Values(&values));
+        weaver.finish();
     }
-    weaver.finish();
     Some(())
+}
+
+/// Values that are indices into a dictionary.
+fn look_up(body: &[u8], stored: usize, dictionary: &[i64], weaver: &mut Weaver<'_>) -> Option<()> {
+    let (width, packed) = body.split_first()?;
+    let (mut indices, mut values) = (Vec::new(), Vec::new());
+    let mut is_known = true;
+    hybrid::each_run(packed, u32::from(*width), stored, &mut |run| match run {
+        hybrid::Run::Of(index, count) => match dictionary.get(index as usize) {
+            Some(value) => weaver.put(Piece::Same(*value, count)),
+            None => is_known = false,
+        },
+        hybrid::Run::Packed(packed, count) => {
+            indices.clear();
+            values.clear();
+            hybrid::unpack(packed, u32::from(*width), count, &mut indices);
+            if indices.iter().all(|index| (*index as usize) < dictionary.len()) {
+                values.extend(indices.iter().map(|index| dictionary[*index as usize]));
+            }
+            is_known &= values.len() == count;
+            weaver.put(Piece::Values(&values));
+        }
+    })?;
+    is_known.then_some(())
 }
 
 /// Puts the rows without a value between those that have one.
@@ -343,24 +346,6 @@ impl Weaver<'_> {
     }
 }
 
-/// Nulls get their places.
-fn spread(values: Vec<i64>, present: Option<Vec<u32>>) -> Vec<i64> {
-    let Some(levels) = present.filter(|levels| levels.len() != values.len()) else { return values };
-    let mut values = values.into_iter();
-    let place = |level: u32| if level == 1 { values.next().unwrap_or(crate::ABSENT) } else { crate::ABSENT };
-    levels.into_iter().map(place).collect()
-}
-
-fn take_levels(body: &mut &[u8], rows: usize) -> Option<Vec<u32>> {
-    let mut present = Vec::with_capacity(rows);
-    hybrid::decode(level_bytes(body)?, 1, rows, &mut present)?;
-    Some(present)
-}
-
-fn take_level_runs(body: &mut &[u8], rows: usize) -> Option<Vec<(u32, usize)>> {
-    hybrid::runs(level_bytes(body)?, 1, rows)
-}
-
 fn level_bytes<'b>(body: &mut &'b [u8]) -> Option<&'b [u8]> {
     let (length, rest) = body.split_first_chunk::<4>()?;
     let (levels, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
@@ -368,21 +353,14 @@ fn level_bytes<'b>(body: &mut &'b [u8]) -> Option<&'b [u8]> {
     Some(levels)
 }
 
-fn take_indices(body: &[u8], count: usize) -> Option<Vec<u32>> {
-    let (width, indices) = body.split_first()?;
-    let mut values = Vec::with_capacity(count);
-    hybrid::decode(indices, u32::from(*width), count, &mut values)?;
-    Some(values)
-}
-
-fn integers(bytes: &[u8], count: usize) -> Option<Vec<i64>> {
+fn integers(bytes: &[u8], count: usize, into: &mut Vec<i64>) -> Option<()> {
     let (numbers, _) = bytes.as_chunks::<8>();
-    (numbers.len() >= count)
-        .then(|| numbers[..count].iter().map(|bytes| i64::from_le_bytes(*bytes)).collect())
+    into.extend(numbers.get(..count)?.iter().map(|bytes| i64::from_le_bytes(*bytes)));
+    Some(())
 }
 
-fn texts(dictionary: &Page) -> Option<Vec<String>> {
-    let mut rest = dictionary.bytes.as_slice();
+fn texts(dictionary: &Page<'_>) -> Option<Vec<String>> {
+    let mut rest = &*dictionary.bytes;
     let mut texts = Vec::new();
     for _ in 0..dictionary.values {
         let (length, after) = rest.split_first_chunk::<4>()?;

@@ -2,51 +2,6 @@
 //!
 //! What is read may come from a damaged file: nesting and sizes are bounded by the bytes that are there.
 
-/// A value as read.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Value {
-    /// Any integer, or a truth value as 0 or 1.
-    Int(i64),
-    /// Text or bytes.
-    Bytes(Vec<u8>),
-    /// A list.
-    List(Vec<Value>),
-    /// Fields by number.
-    Struct(Vec<(i16, Value)>),
-}
-
-impl Value {
-    /// A field of a structure.
-    pub fn field(&self, id: i16) -> Option<&Value> {
-        let Value::Struct(fields) = self else { return None };
-        fields.iter().find(|(known, _)| *known == id).map(|(_, value)| value)
-    }
-
-    /// An integer field.
-    pub fn int(&self, id: i16) -> Option<i64> {
-        match self.field(id) {
-            Some(Value::Int(value)) => Some(*value),
-            _ => None,
-        }
-    }
-
-    /// A text field.
-    pub fn text(&self, id: i16) -> Option<&str> {
-        match self.field(id) {
-            Some(Value::Bytes(bytes)) => std::str::from_utf8(bytes).ok(),
-            _ => None,
-        }
-    }
-
-    /// A list field; absent is empty.
-    pub fn list(&self, id: i16) -> &[Value] {
-        match self.field(id) {
-            Some(Value::List(items)) => items,
-            _ => &[],
-        }
-    }
-}
-
 const TRUE: u8 = 1;
 const FALSE: u8 = 2;
 const BYTE: u8 = 3;
@@ -62,7 +17,16 @@ const STRUCT: u8 = 12;
 /// Deeper than anything Parquet nests.
 const DEEPEST: u32 = 16;
 
-/// Reads values from bytes.
+/// A field of a structure, or an item of a list, whose value comes next.
+#[derive(Debug, Clone, Copy)]
+pub struct Field {
+    /// Its number; of an item, that of its list.
+    pub id: i16,
+    kind: u8,
+    depth: u32,
+}
+
+/// Reads values from bytes, one after the other. Everything is `None` where the bytes are not what is asked for.
 pub struct Reader<'a> {
     bytes: &'a [u8],
     /// How far it has read.
@@ -91,71 +55,104 @@ impl<'a> Reader<'a> {
         self.varint().map(crate::varint::unzigzag)
     }
 
-    /// A structure; `None` where the bytes are not one.
-    pub fn structure(&mut self) -> Option<Value> {
-        self.structure_at(0)
+    /// The outermost structure: `each` takes the value of every field, or skips it.
+    pub fn root(&mut self, each: impl FnMut(&mut Self, Field) -> Option<()>) -> Option<()> {
+        self.structure(Field { id: 0, kind: STRUCT, depth: 0 }, each)
     }
 
-    fn structure_at(&mut self, depth: u32) -> Option<Value> {
-        if depth > DEEPEST {
+    /// A structure: `each` takes the value of every field, or skips it.
+    pub fn structure(
+        &mut self,
+        field: Field,
+        mut each: impl FnMut(&mut Self, Field) -> Option<()>,
+    ) -> Option<()> {
+        if field.kind != STRUCT || field.depth > DEEPEST {
             return None;
         }
-        let mut fields = Vec::new();
         let mut id: i16 = 0;
         loop {
             let head = self.byte()?;
             if head == 0 {
-                return Some(Value::Struct(fields));
+                return Some(());
             }
             id = match head >> 4 {
                 0 => i16::try_from(self.zigzag()?).ok()?,
                 step => id.checked_add(i16::from(step))?,
             };
-            let value = match head & 15 {
-                TRUE => Value::Int(1),
-                FALSE => Value::Int(0),
-                other => self.value(other, depth)?,
-            };
-            fields.push((id, value));
+            each(self, Field { id, kind: head & 15, depth: field.depth + 1 })?;
         }
     }
 
-    fn value(&mut self, kind: u8, depth: u32) -> Option<Value> {
-        Some(match kind {
-            // In a list a truth value is a byte.
-            TRUE | FALSE => Value::Int(i64::from(self.byte()? == TRUE)),
-            BYTE => Value::Int(i64::from(self.byte()? as i8)),
-            I16 | I32 | I64 => Value::Int(self.zigzag()?),
+    /// A list: `each` takes every item, or skips it.
+    pub fn list(&mut self, field: Field, mut each: impl FnMut(&mut Self, Field) -> Option<()>) -> Option<()> {
+        if !matches!(field.kind, LIST | SET) || field.depth > DEEPEST {
+            return None;
+        }
+        let head = self.byte()?;
+        let count = match head >> 4 {
+            15 => self.varint()?,
+            small => u64::from(small),
+        };
+        for _ in 0..count {
+            each(self, Field { id: field.id, kind: head & 15, depth: field.depth + 1 })?;
+            // Each item has at least one byte: a wrong count ends with the bytes.
+            if self.position >= self.bytes.len() {
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// An integer.
+    pub fn int(&mut self, field: Field) -> Option<i64> {
+        match field.kind {
+            BYTE => self.byte().map(|byte| i64::from(byte as i8)),
+            I16 | I32 | I64 => self.zigzag(),
+            _ => None,
+        }
+    }
+
+    /// An integer that is not negative.
+    pub fn size(&mut self, field: Field) -> Option<u64> {
+        self.int(field).and_then(|value| u64::try_from(value).ok())
+    }
+
+    /// Text or bytes.
+    pub fn bytes(&mut self, field: Field) -> Option<&'a [u8]> {
+        if field.kind != BINARY {
+            return None;
+        }
+        let length = usize::try_from(self.varint()?).ok()?;
+        let end = self.position.checked_add(length)?;
+        let bytes = self.bytes.get(self.position..end)?;
+        self.position = end;
+        Some(bytes)
+    }
+
+    /// Text.
+    pub fn text(&mut self, field: Field) -> Option<&'a str> {
+        self.bytes(field).and_then(|bytes| std::str::from_utf8(bytes).ok())
+    }
+
+    /// A value that nobody wants.
+    pub fn skip(&mut self, field: Field) -> Option<()> {
+        match field.kind {
+            // The truth is in the head.
+            TRUE | FALSE => Some(()),
+            BYTE | I16 | I32 | I64 => self.int(field).map(drop),
             DOUBLE => {
                 self.position = self.position.checked_add(8).filter(|end| *end <= self.bytes.len())?;
-                Value::Int(0)
+                Some(())
             }
-            BINARY => {
-                let length = usize::try_from(self.varint()?).ok()?;
-                let end = self.position.checked_add(length)?;
-                let bytes = self.bytes.get(self.position..end)?.to_vec();
-                self.position = end;
-                Value::Bytes(bytes)
-            }
-            LIST | SET => {
-                let head = self.byte()?;
-                let count = match head >> 4 {
-                    15 => usize::try_from(self.varint()?).ok()?,
-                    small => usize::from(small),
-                };
-                // Each item has at least one byte: a wrong count cannot ask for more than there is.
-                if count > self.bytes.len() - self.position {
-                    return None;
-                }
-                let mut items = Vec::with_capacity(count);
-                for _ in 0..count {
-                    items.push(self.value(head & 15, depth + 1)?);
-                }
-                Value::List(items)
-            }
-            STRUCT => self.structure_at(depth + 1)?,
-            _ => return None,
-        })
+            BINARY => self.bytes(field).map(drop),
+            // In a list a truth value is a byte.
+            LIST | SET => self.list(field, |reader, item| match item.kind {
+                TRUE | FALSE => reader.byte().map(drop),
+                _ => reader.skip(item),
+            }),
+            STRUCT => self.structure(field, Reader::skip),
+            _ => None,
+        }
     }
 }
 
@@ -288,18 +285,36 @@ mod tests {
         out.structures(5, &[1, 2, 3], |out, item| out.i32(2, *item));
         out.bool(30, true);
         let bytes = out.finish();
-        let value = Reader::new(&bytes).structure().unwrap();
-        assert_eq!(value.int(1), Some(-7));
-        assert_eq!(value.list(3)[1], Value::Bytes(b"bc".to_vec()));
-        assert_eq!(value.field(4).and_then(|inner| inner.int(100)), Some(1 << 40));
-        assert_eq!(value.list(5)[2].int(2), Some(3));
-        assert_eq!(value.int(30), Some(1));
+        let (mut number, mut texts, mut inner, mut items, mut seen) =
+            (0, Vec::new(), 0, Vec::new(), Vec::new());
+        let mut reader = Reader::new(&bytes);
+        let read = reader.root(|reader, field| {
+            seen.push(field.id);
+            match field.id {
+                1 => number = reader.int(field)?,
+                3 => reader.list(field, |reader, item| Some(texts.push(reader.text(item)?.to_string())))?,
+                4 => reader.structure(field, |reader, field| Some(inner = reader.int(field)?))?,
+                5 => reader.list(field, |reader, item| {
+                    reader.structure(item, |reader, field| Some(items.push(reader.int(field)?)))
+                })?,
+                _ => reader.skip(field)?,
+            }
+            Some(())
+        });
+        assert_eq!((read, reader.position), (Some(()), bytes.len()));
+        assert_eq!((number, inner), (-7, 1 << 40));
+        assert_eq!(
+            (texts, items, seen),
+            (vec!["a".into(), "bc".into()], vec![1, 2, 3], vec![1, 3, 4, 5, 30])
+        );
+        let mut skipping = Reader::new(&bytes);
+        assert_eq!((skipping.root(Reader::skip), skipping.position), (Some(()), bytes.len()));
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Reader::new(&bytes).structure();
+            let _ = Reader::new(&bytes).root(Reader::skip);
         }
     }
 }

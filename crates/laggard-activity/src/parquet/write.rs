@@ -2,22 +2,35 @@
 
 use super::footer::{Chunk, ColumnType, Footer, RowGroup};
 use super::thrift;
-use super::{MAGIC, hybrid, number};
+use super::{MAGIC, delta, hybrid, number};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// The values of one column of one row group.
 pub enum Data<'a> {
-    /// Integers, and which rows have one: runs of present and absent rows.
-    Integers(&'a [i64], &'a [(bool, usize)]),
+    /// Integers; which rows have one, as runs of present and absent rows; and the rows at which something new begins.
+    Integers(&'a [i64], &'a [(bool, usize)], &'a [usize]),
     /// Texts, as indices into a list of different ones.
     Texts(&'a [&'a str], &'a [u32]),
     /// Truth values.
     Flags(&'a [bool]),
 }
 
+/// One column of one row group, as bytes.
+#[derive(Default)]
+struct Encoded {
+    bytes: Vec<u8>,
+    /// Where the first page of values is: after the dictionary, if there is one.
+    data: usize,
+    /// How many bytes it has without zstd.
+    unpacked: usize,
+}
+
 /// More different values than this are not worth a dictionary.
 const LARGEST_DICTIONARY: usize = 1 << 16;
+
+/// Differences without zstd are read several times as fast: so much larger they may be.
+const WORTH: f64 = 1.2;
 
 /// zstd's own default: levels 1 to 9 differ by two hundredths here (docs/decisions/0007).
 const LEVEL: i32 = 3;
@@ -28,7 +41,7 @@ pub struct Writer<W: Write> {
     position: u64,
     footer: Footer,
     group: RowGroup,
-    zstd: zstd::bulk::Compressor<'static>,
+    zstd: Zstd,
 }
 
 impl<W: Write> Writer<W> {
@@ -46,65 +59,77 @@ impl<W: Write> Writer<W> {
 
     /// Writes the next column of the current row group.
     pub fn column(&mut self, data: &Data) -> io::Result<()> {
-        let mut chunk = Chunk { offset: self.position, ..Chunk::default() };
-        let mut crc = crc32fast::Hasher::new();
-        match data {
-            Data::Integers(values, present) => {
-                chunk.rows = present.iter().map(|(_, count)| *count as u64).sum();
-                let required = self.column_type() != ColumnType::MaybeInteger;
-                let levels = if required { Vec::new() } else { levels(present) };
-                if let Some((dictionary, indices)) = dictionary(values) {
-                    let plain: Vec<u8> = dictionary.iter().flat_map(|value| value.to_le_bytes()).collect();
-                    self.dictionary_page(&plain, dictionary.len(), &mut chunk, &mut crc)?;
-                    chunk.data_offset = self.position;
-                    self.data_page(
-                        &index_page(levels, &indices, dictionary.len()),
-                        chunk.rows,
-                        true,
-                        &mut chunk,
-                        &mut crc,
-                    )?;
-                } else {
-                    chunk.data_offset = self.position;
-                    let mut page = levels;
-                    page.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-                    self.data_page(&page, chunk.rows, false, &mut chunk, &mut crc)?;
-                }
+        let (rows, encoded, is_packed) = match data {
+            Data::Integers(values, present, cuts) => {
                 if self.column_type() == ColumnType::Time {
                     let bounds = (values.iter().min(), values.iter().max());
                     self.group.span_ms = (bounds.0.copied().unwrap_or(0), bounds.1.copied().unwrap_or(0));
                 }
+                let is_required = self.column_type() != ColumnType::MaybeInteger;
+                let levels =
+                    |present: &[(bool, usize)]| if is_required { Vec::new() } else { levels(present) };
+                let packed = self.integers(values, levels(present), rows_of(present))?;
+                let delta = deltas(values, &split(present, cuts), levels)?;
+                let is_packed = delta.bytes.len() as f64 > packed.bytes.len() as f64 * WORTH;
+                (rows_of(present), if is_packed { packed } else { delta }, is_packed)
             }
             Data::Texts(texts, indices) => {
-                chunk.rows = indices.len() as u64;
                 let mut plain = Vec::new();
                 for text in *texts {
                     plain.extend_from_slice(&(text.len() as u32).to_le_bytes());
                     plain.extend_from_slice(text.as_bytes());
                 }
-                self.dictionary_page(&plain, texts.len(), &mut chunk, &mut crc)?;
-                chunk.data_offset = self.position;
-                self.data_page(
-                    &index_page(Vec::new(), indices, texts.len()),
-                    chunk.rows,
-                    true,
-                    &mut chunk,
-                    &mut crc,
-                )?;
+                let mut encoded = Encoded::default();
+                encoded.dictionary(&plain, texts.len(), &mut self.zstd)?;
+                let page = index_page(Vec::new(), indices, texts.len());
+                encoded.values(&page, indices.len(), number::RLE_DICTIONARY, Some(&mut self.zstd))?;
+                (indices.len(), encoded, true)
             }
             Data::Flags(flags) => {
-                chunk.rows = flags.len() as u64;
-                chunk.data_offset = self.position;
                 let bits = flags.chunks(8).map(|flags| {
                     flags.iter().enumerate().fold(0, |byte, (bit, flag)| byte | u8::from(*flag) << bit)
                 });
-                self.data_page(&bits.collect::<Vec<u8>>(), chunk.rows, false, &mut chunk, &mut crc)?;
+                let mut encoded = Encoded::default();
+                encoded.values(
+                    &bits.collect::<Vec<u8>>(),
+                    flags.len(),
+                    number::PLAIN,
+                    Some(&mut self.zstd),
+                )?;
+                (flags.len(), encoded, true)
+            }
+        };
+        self.out.write_all(&encoded.bytes)?;
+        self.group.rows = rows as u64;
+        self.group.chunks.push(Chunk {
+            offset: self.position,
+            data_offset: self.position + encoded.data as u64,
+            length: encoded.bytes.len() as u64,
+            unpacked: encoded.unpacked as u64,
+            rows: rows as u64,
+            crc: crc32fast::hash(&encoded.bytes),
+            is_packed,
+        });
+        self.position += encoded.bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Integers under zstd, with a dictionary if that is worth it.
+    fn integers(&mut self, values: &[i64], levels: Vec<u8>, rows: usize) -> io::Result<Encoded> {
+        let mut encoded = Encoded::default();
+        let plain = |values: &[i64]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+        match dictionary(values) {
+            Some((different, indices)) => {
+                encoded.dictionary(&plain(&different), different.len(), &mut self.zstd)?;
+                let page = index_page(levels, &indices, different.len());
+                encoded.values(&page, rows, number::RLE_DICTIONARY, Some(&mut self.zstd))?;
+            }
+            None => {
+                let page = [levels, plain(values)].concat();
+                encoded.values(&page, rows, number::PLAIN, Some(&mut self.zstd))?;
             }
         }
-        chunk.crc = crc.finalize();
-        self.group.rows = chunk.rows;
-        self.group.chunks.push(chunk);
-        Ok(())
+        Ok(encoded)
     }
 
     /// Ends a row group whose columns are all written.
@@ -126,34 +151,27 @@ impl<W: Write> Writer<W> {
     fn column_type(&self) -> ColumnType {
         self.footer.columns.get(self.group.chunks.len()).map_or(ColumnType::Integer, |(_, kind)| *kind)
     }
+}
 
-    fn dictionary_page(
-        &mut self,
-        plain: &[u8],
-        count: usize,
-        chunk: &mut Chunk,
-        crc: &mut crc32fast::Hasher,
-    ) -> io::Result<()> {
-        self.page(plain, number::DICTIONARY_PAGE, chunk, crc, |out| {
+type Zstd = zstd::bulk::Compressor<'static>;
+
+impl Encoded {
+    fn dictionary(&mut self, plain: &[u8], count: usize, zstd: &mut Zstd) -> io::Result<()> {
+        self.page(plain, number::DICTIONARY_PAGE, Some(zstd), |out| {
             out.structure(7, |out| {
                 out.i32(1, count as i32);
                 out.i32(2, number::PLAIN);
             });
-        })
+        })?;
+        self.data = self.bytes.len();
+        Ok(())
     }
 
-    fn data_page(
-        &mut self,
-        page: &[u8],
-        rows: u64,
-        indices: bool,
-        chunk: &mut Chunk,
-        crc: &mut crc32fast::Hasher,
-    ) -> io::Result<()> {
-        self.page(page, number::DATA_PAGE, chunk, crc, |out| {
+    fn values(&mut self, page: &[u8], rows: usize, encoding: i32, zstd: Option<&mut Zstd>) -> io::Result<()> {
+        self.page(page, number::DATA_PAGE, zstd, |out| {
             out.structure(5, |out| {
                 out.i32(1, rows as i32);
-                out.i32(2, if indices { number::RLE_DICTIONARY } else { number::PLAIN });
+                out.i32(2, encoding);
                 out.i32(3, number::RLE);
                 out.i32(4, number::RLE);
             });
@@ -164,28 +182,70 @@ impl<W: Write> Writer<W> {
         &mut self,
         plain: &[u8],
         kind: i32,
-        chunk: &mut Chunk,
-        crc: &mut crc32fast::Hasher,
+        zstd: Option<&mut Zstd>,
         rest: impl FnOnce(&mut thrift::Writer),
     ) -> io::Result<()> {
-        let packed = self.zstd.compress(plain)?;
+        let packed = zstd.map(|zstd| zstd.compress(plain)).transpose()?;
+        let body = packed.as_deref().unwrap_or(plain);
         let mut header = thrift::Writer::new();
         header.i32(1, kind);
         header.i32(2, plain.len() as i32);
-        header.i32(3, packed.len() as i32);
-        header.i32(4, crc32fast::hash(&packed) as i32);
+        header.i32(3, body.len() as i32);
+        header.i32(4, crc32fast::hash(body) as i32);
         rest(&mut header);
         let header = header.finish();
-        for bytes in [&header, &packed] {
-            self.out.write_all(bytes)?;
-            crc.update(bytes);
-        }
-        let length = (header.len() + packed.len()) as u64;
-        self.position += length;
-        chunk.length += length;
-        chunk.unpacked += (header.len() + plain.len()) as u64;
+        self.unpacked += header.len() + plain.len();
+        self.bytes.extend_from_slice(&header);
+        self.bytes.extend_from_slice(body);
         Ok(())
     }
+}
+
+/// Integers as differences, page by page, without zstd.
+fn deltas(
+    mut values: &[i64],
+    pages: &[Vec<(bool, usize)>],
+    levels: impl Fn(&[(bool, usize)]) -> Vec<u8>,
+) -> io::Result<Encoded> {
+    let mut encoded = Encoded::default();
+    for present in pages {
+        let count = present.iter().filter(|(is_present, _)| *is_present).map(|(_, count)| count).sum();
+        let (now, later) = values.split_at(count);
+        let mut page = levels(present);
+        delta::encode(&mut page, now);
+        encoded.values(&page, rows_of(present), number::DELTA_BINARY_PACKED, None)?;
+        values = later;
+    }
+    Ok(encoded)
+}
+
+fn rows_of(present: &[(bool, usize)]) -> usize {
+    present.iter().map(|(_, count)| count).sum()
+}
+
+/// Cuts rows into pages, each with a value or more. What begins is far from what was before it: it gets a page of its own, and widens no other.
+fn split(present: &[(bool, usize)], cuts: &[usize]) -> Vec<Vec<(bool, usize)>> {
+    let mut pages = vec![Vec::new()];
+    let (mut row, mut has_value) = (0, false);
+    let mut cuts = cuts.iter().copied().peekable();
+    for (is_present, mut left) in present.iter().copied() {
+        while left > 0 {
+            while cuts.next_if_eq(&row).is_some() {
+                if has_value && is_present {
+                    pages.push(Vec::new());
+                    has_value = false;
+                }
+            }
+            let part = cuts.peek().map_or(left, |cut| left.min(cut - row));
+            if let Some(page) = pages.last_mut() {
+                page.push((is_present, part));
+            }
+            has_value |= is_present;
+            row += part;
+            left -= part;
+        }
+    }
+    pages
 }
 
 /// Which rows have a value, with the length in front that a page of version 1 wants.
