@@ -9,6 +9,7 @@ use crate::tail::{Frame, Origin, TailReader};
 use crate::{ABSENT, name};
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// One thing over one stretch of time: what it is called, when it was sampled, and the fields asked for.
@@ -246,6 +247,82 @@ fn inventory_of_tail(tail: &TailReader) -> Result<Vec<Thing>, Damage> {
     Ok(things)
 }
 
+/// The rows of one kind in one row group.
+struct KindRows {
+    /// Where they are, among all rows.
+    range: Range<usize>,
+    names: Vec<String>,
+    /// Thing after thing: its name, and its rows among those of the kind.
+    things: Vec<(u32, Range<usize>)>,
+    times_s: Vec<i64>,
+    late_ms: Vec<i64>,
+}
+
+impl KindRows {
+    /// Nothing if there are none.
+    fn read(sealed: &Reader, group: usize, kind: &'static Kind) -> Result<Option<KindRows>, Damage> {
+        let column = |name: &str| sealed.column_index(name).ok_or(Damage::Content("a column is missing"));
+        let (kinds, kind_runs) = sealed.text_runs(group, column("kind")?)?;
+        let is_wanted = |index: u32| kinds.get(index as usize).is_some_and(|name| name == kind.name);
+        // Rows are sorted by kind.
+        let before = kind_runs.iter().take_while(|(index, _)| !is_wanted(*index));
+        let start: usize = before.map(|(_, count)| count).sum();
+        let wanted = kind_runs.iter().filter(|(index, _)| is_wanted(*index));
+        let range = start..start + wanted.map(|(_, count)| count).sum::<usize>();
+        if range.is_empty() {
+            return Ok(None);
+        }
+        let (names, name_runs) = sealed.text_runs(group, column("name")?)?;
+        let mut things = Vec::new();
+        let mut at = 0;
+        for (name, rows) in name_runs {
+            let (first, end) = (at.max(range.start), (at + rows).min(range.end));
+            at += rows;
+            if first < end {
+                things.push((name, first - range.start..end - range.start));
+            }
+        }
+        let mut times_s = values(sealed, group, column("time")?, &range)?;
+        times_s.iter_mut().for_each(|time| *time = time.div_euclid(1000));
+        let late_ms = values(sealed, group, column("late_ms")?, &range)?;
+        Ok(Some(KindRows { range, names, things, times_s, late_ms }))
+    }
+}
+
+/// Some rows of a column of integers.
+fn values(sealed: &Reader, group: usize, column: usize, rows: &Range<usize>) -> Result<Vec<i64>, Damage> {
+    let mut values = Vec::with_capacity(rows.len());
+    pieces_of(sealed, group, column, rows, &mut |_, piece| match piece {
+        Piece::Absent(rows) => values.resize(values.len() + rows, ABSENT),
+        Piece::Same(value, rows) => values.resize(values.len() + rows, value),
+        Piece::Values(more) => values.extend_from_slice(more),
+    })?;
+    match values.len() == rows.len() {
+        true => Ok(values),
+        false => Err(Damage::Content("a column that is too short")),
+    }
+}
+
+/// Some rows of a column of integers, piece by piece, each with its first row among them.
+fn pieces_of(
+    sealed: &Reader,
+    group: usize,
+    column: usize,
+    rows: &Range<usize>,
+    each: &mut dyn FnMut(usize, Piece<'_>),
+) -> Result<(), Damage> {
+    let mut row = 0;
+    sealed.pieces(group, column, &mut |piece| {
+        let end = row + piece.rows();
+        let (first, last) = (row.max(rows.start), end.min(rows.end));
+        if first < last {
+            let (_, wanted) = piece.split(first - row);
+            each(first - rows.start, wanted.split(last - first).0);
+        }
+        row = end;
+    })
+}
+
 fn scan_group(
     sealed: &Reader,
     group: usize,
@@ -253,51 +330,25 @@ fn scan_group(
     fields: &[usize],
     each: &mut dyn FnMut(&Stretch),
 ) -> Result<(), Damage> {
-    let common = |name: &str| {
-        let column = sealed.column_index(name).ok_or(Damage::Content("a column is missing"))?;
-        sealed.column(group, column)
-    };
-    let wrong = Damage::Content("a column of another type");
-    let Column::Texts(kinds, kind_of) = common("kind")? else { return Err(wrong) };
-    let Some(wanted) = kinds.iter().position(|name| name == kind.name) else { return Ok(()) };
-    // Rows are sorted by kind.
-    let from = kind_of.partition_point(|index| (*index as usize) < wanted);
-    let to = kind_of.partition_point(|index| (*index as usize) <= wanted);
-    if from == to {
-        return Ok(());
-    }
-    let (Column::Texts(names, name_of), Column::Integers(times_ms), Column::Integers(late_ms)) =
-        (common("name")?, common("time")?, common("late_ms")?)
-    else {
-        return Err(wrong);
-    };
-    let rows = kind_of.len();
-    if [name_of.len(), times_ms.len(), late_ms.len()] != [rows; 3] {
-        return Err(wrong);
-    }
-    let times_s: Vec<i64> = times_ms[from..to].iter().map(|time| time.div_euclid(1000)).collect();
+    let Some(rows) = KindRows::read(sealed, group, kind)? else { return Ok(()) };
     let mut columns = Vec::with_capacity(fields.len());
     for field in fields {
         let field = &kind.fields[*field];
-        let values = match sealed.column_index(field.name).map(|column| sealed.column(group, column)) {
-            Some(Ok(Column::Integers(values))) if values.len() == rows => values[from..to].to_vec(),
-            Some(Err(damage)) => return Err(damage),
-            _ => vec![ABSENT; to - from],
+        let mut values = match sealed.column_index(field.name) {
+            Some(column) => values(sealed, group, column, &rows.range)?,
+            None => vec![ABSENT; rows.range.len()],
         };
-        columns.push((values, field.nature == Nature::Counter));
-    }
-    let mut at = 0;
-    for run in name_of[from..to].chunk_by(|a, b| a == b) {
-        let range = at..at + run.len();
-        at = range.end;
-        for (values, _) in columns.iter_mut().filter(|(_, is_counter)| *is_counter) {
-            seal::accumulate(&mut values[range.clone()]);
+        if field.nature == Nature::Counter {
+            rows.things.iter().for_each(|(_, of_thing)| seal::accumulate(&mut values[of_thing.clone()]));
         }
+        columns.push(values);
+    }
+    for (name, of_thing) in &rows.things {
         each(&Stretch {
-            name: &names[run[0] as usize],
-            times_s: &times_s[range.clone()],
-            late_ms: &late_ms[from..][range.clone()],
-            fields: columns.iter().map(|(values, _)| &values[range.clone()]).collect(),
+            name: &rows.names[*name as usize],
+            times_s: &rows.times_s[of_thing.clone()],
+            late_ms: &rows.late_ms[of_thing.clone()],
+            fields: columns.iter().map(|values| &values[of_thing.clone()]).collect(),
         });
     }
     Ok(())
@@ -310,68 +361,30 @@ fn growth_of_group(
     fields: &[usize],
     to: &mut dyn Growth,
 ) -> Result<(), Damage> {
-    let column = |name: &str| sealed.column_index(name).ok_or(Damage::Content("a column is missing"));
-    let (kinds, kind_runs) = sealed.text_runs(group, column("kind")?)?;
-    let is_wanted = |index: u32| kinds.get(index as usize).is_some_and(|name| name == kind.name);
-    // Rows are sorted by kind.
-    let from: usize =
-        kind_runs.iter().take_while(|(index, _)| !is_wanted(*index)).map(|(_, count)| count).sum();
-    let count: usize = kind_runs.iter().filter(|(index, _)| is_wanted(*index)).map(|(_, count)| count).sum();
-    if count == 0 {
-        return Ok(());
-    }
-    let wrong = Damage::Content("a column of another type");
-    let (names, name_runs) = sealed.text_runs(group, column("name")?)?;
-    let (Column::Integers(times_ms), Column::Integers(late_ms)) =
-        (sealed.column(group, column("time")?)?, sealed.column(group, column("late_ms")?)?)
-    else {
-        return Err(wrong);
-    };
-    let all = kind_runs.iter().map(|(_, count)| count).sum::<usize>();
-    if [times_ms.len(), late_ms.len()] != [all; 2] {
-        return Err(wrong);
-    }
-    let mut things = Vec::new();
-    let mut at = 0;
-    for (name, rows) in name_runs {
-        let range = at.max(from)..(at + rows).min(from + count);
-        at += rows;
-        if !range.is_empty() {
-            things.push((names[name as usize].as_str(), range.start - from..range.end - from));
-        }
-    }
-    let times_s: Vec<i64> = times_ms[from..from + count].iter().map(|time| time.div_euclid(1000)).collect();
-    to.begin(&Rows { things, times_s: &times_s, late_ms: &late_ms[from..from + count] });
+    let Some(rows) = KindRows::read(sealed, group, kind)? else { return Ok(()) };
+    let name = |index: u32| rows.names[index as usize].as_str();
+    let things = rows.things.iter().map(|(index, of_thing)| (name(*index), of_thing.clone())).collect();
+    to.begin(&Rows { things, times_s: &rows.times_s, late_ms: &rows.late_ms });
     // Many counters never move, and their columns are all the same: one is read for all of them.
-    let mut still: Option<((u64, u64, u32), Vec<Piece<'static>>)> = None;
+    let mut still: Option<((u64, u64, u32), Vec<(usize, Piece<'static>)>)> = None;
     for field in fields {
         let Some(column) = sealed.column_index(kind.fields[*field].name) else {
-            to.piece(*field, 0, Piece::Absent(count));
+            to.piece(*field, 0, Piece::Absent(rows.range.len()));
             continue;
-        };
-        let mut row = 0;
-        let mut each = |piece: Piece<'_>| {
-            let before = from.saturating_sub(row).min(piece.rows());
-            let (_, wanted) = piece.split(before);
-            let (wanted, _) = wanted.split(wanted.rows().min((from + count).saturating_sub(row + before)));
-            if wanted.rows() > 0 {
-                to.piece(*field, row + before - from, wanted);
-            }
-            row += piece.rows();
         };
         let fingerprint = sealed.fingerprint(group, column);
         if let Some((_, pieces)) = still.as_ref().filter(|(known, _)| Some(*known) == fingerprint) {
-            pieces.iter().for_each(|piece| each(*piece));
+            pieces.iter().for_each(|(row, piece)| to.piece(*field, *row, *piece));
             continue;
         }
         let (mut pieces, mut moves) = (Vec::new(), false);
-        sealed.pieces(group, column, &mut |piece| {
+        pieces_of(sealed, group, column, &rows.range, &mut |row, piece| {
             match piece {
                 Piece::Values(_) => moves = true,
-                Piece::Absent(rows) => pieces.push(Piece::Absent(rows)),
-                Piece::Same(value, rows) => pieces.push(Piece::Same(value, rows)),
+                Piece::Absent(rows) => pieces.push((row, Piece::Absent(rows))),
+                Piece::Same(value, rows) => pieces.push((row, Piece::Same(value, rows))),
             }
-            each(piece);
+            to.piece(*field, row, piece);
         })?;
         still = fingerprint.filter(|_| !moves).map(|known| (known, pieces)).or(still);
     }

@@ -214,19 +214,18 @@ impl<'a> Batch<'a> {
     fn write<W: Write>(&self, writer: &mut Writer<W>) -> Result<(), Damage> {
         let rows: usize = self.layouts.iter().map(|layout| layout.rows).sum();
         let all = [(true, rows)];
-        writer.column(&Data::Integers(&self.of_frames(|frame| &frame.times_s, 1000), &all, &[]))?;
+        let things = || self.layouts.iter().flat_map(|layout| &layout.things);
+        // Where each thing begins, time does too.
+        let begins: Vec<usize> =
+            things().scan(0, |next, (_, (_, count))| Some(std::mem::replace(next, *next + count))).collect();
+        writer.column(&Data::Integers(&self.of_frames(|frame| &frame.times_s, 1000), &all, &begins))?;
         let kinds: Vec<&str> = self.layouts.iter().map(|layout| layout.kind.name).collect();
         let counts = self.layouts.iter().map(|layout| layout.rows);
         writer.column(&Data::Texts(&kinds, &repeated(counts)))?;
-        let things = || self.layouts.iter().flat_map(|layout| &layout.things);
         let names: Vec<&str> = things().map(|(name, _)| name.as_ref()).collect();
         writer.column(&Data::Texts(&names, &repeated(things().map(|(_, (_, count))| *count))))?;
         let mut base = vec![false; rows];
-        let mut first = 0;
-        for (_, (_, count)) in things() {
-            base[first] = true;
-            first += count;
-        }
+        begins.iter().for_each(|row| base[*row] = true);
         writer.column(&Data::Flags(&base))?;
         drop(base);
         writer.column(&Data::Integers(&self.of_frames(|frame| &frame.late_ms, 1), &all, &[]))?;

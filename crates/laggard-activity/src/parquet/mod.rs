@@ -4,6 +4,7 @@
 //! is read is covered by a checksum: one per column chunk, kept in the metadata, and one for the metadata itself, in front of
 //! it. docs/decisions/0007 says why this is not the `parquet` crate; the tests read every file with that crate too.
 
+pub mod decode;
 pub mod delta;
 pub mod footer;
 pub mod hybrid;

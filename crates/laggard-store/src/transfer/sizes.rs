@@ -17,19 +17,13 @@ type Counted = [i64; 2 * SIZES];
 /// For each target of a segment the rows, from its first, whose interval is lost.
 pub type Gaps = BTreeMap<usize, Vec<usize>>;
 
-/// A segment that was passed over.
-struct Passed {
-    counters: Arc<dyn Counters>,
-    segment: usize,
-    targets: Vec<usize>,
-}
-
 /// Where a host stands.
 #[derive(Default)]
 struct Standing {
     /// What each target had counted at the end of the last segment that was read.
     counted: BTreeMap<usize, Counted>,
-    passed: Option<Passed>,
+    /// The segment that was passed over last: of the same targets, and without gaps.
+    passed: Option<(Arc<dyn Counters>, usize)>,
 }
 
 /// Sizes of the transactions of all targets.
@@ -53,26 +47,23 @@ impl Sizes {
         place: &dyn Fn(&str) -> Option<usize>,
     ) -> Result<(), Damage> {
         let standing = self.hosts.entry(host.to_string()).or_default();
-        let is_whole = gaps.values().all(Vec::is_empty);
-        let known: Vec<usize> = match &standing.passed {
-            Some(passed) => passed.targets.clone(),
-            None => standing.counted.keys().copied().collect(),
-        };
-        if is_whole && gaps.keys().eq(&known) {
-            standing.passed = Some(Passed { counters: counters.clone(), segment, targets: known });
+        let is_same = gaps.keys().eq(standing.counted.keys());
+        if is_same && gaps.values().all(Vec::is_empty) {
+            standing.passed = Some((counters.clone(), segment));
             return Ok(());
         }
-        let caught_up = self.catch_up(host, place);
+        // If all go on into this segment, where they stood before it does not matter.
+        let goes_on = is_same && gaps.values().all(|lost| lost.first() != Some(&0));
+        let caught_up = if goes_on { Ok(()) } else { self.catch_up(host, place) };
         self.read(host, (&**counters, segment), gaps, place).and(caught_up)
     }
 
     /// Reads what was passed over last of a host.
     pub fn catch_up(&mut self, host: &str, place: &dyn Fn(&str) -> Option<usize>) -> Result<(), Damage> {
-        let Some(passed) = self.hosts.get_mut(host).and_then(|standing| standing.passed.take()) else {
-            return Ok(());
-        };
-        let gaps = passed.targets.iter().map(|target| (*target, Vec::new())).collect();
-        self.read(host, (&*passed.counters, passed.segment), &gaps, place)
+        let Some(standing) = self.hosts.get_mut(host) else { return Ok(()) };
+        let Some((counters, segment)) = standing.passed.take() else { return Ok(()) };
+        let gaps = standing.counted.keys().map(|target| (*target, Vec::new())).collect();
+        self.read(host, (&*counters, segment), &gaps, place)
     }
 
     fn read(

@@ -66,6 +66,8 @@ pub struct Slots {
     grid_s: i64,
     /// By chunk: the loads of its first target, slot by slot, then of the next; so they come, and neighbours stay in the processor's caches.
     chunks: BTreeMap<i64, Vec<TargetLoad>>,
+    /// Those that are no longer needed, to be used again: memory that is known to the processor is faster.
+    spare: Vec<Vec<TargetLoad>>,
     /// Slots before this one are complete.
     complete: i64,
 }
@@ -73,7 +75,13 @@ pub struct Slots {
 impl Slots {
     /// None yet.
     pub fn new(targets: usize, grid_s: i64) -> Slots {
-        Slots { targets, grid_s: grid_s.max(1), chunks: BTreeMap::new(), complete: i64::MIN }
+        Slots {
+            targets,
+            grid_s: grid_s.max(1),
+            chunks: BTreeMap::new(),
+            spare: Vec::new(),
+            complete: i64::MIN,
+        }
     }
 
     /// Goes through the loads of a target at some moments: with each the index of the moment, and nothing if its slot is complete.
@@ -89,8 +97,12 @@ impl Slots {
         let mut first = 0;
         // Moments are in order: those of one chunk come together.
         for part in times_s.chunk_by(|a, b| chunk_of(a) == chunk_of(b)) {
-            let chunk =
-                self.chunks.entry(chunk_of(&part[0])).or_insert_with(|| vec![TargetLoad::default(); size]);
+            let chunk = self.chunks.entry(chunk_of(&part[0])).or_insert_with(|| {
+                let mut chunk = self.spare.pop().unwrap_or_default();
+                chunk.clear();
+                chunk.resize(size, TargetLoad::default());
+                chunk
+            });
             let loads = &mut chunk[target * CHUNK as usize..][..CHUNK as usize];
             for (index, time_s) in part.iter().enumerate() {
                 let slot = time_s.div_euclid(grid_s);
@@ -115,7 +127,7 @@ impl Slots {
             if to < start + CHUNK {
                 break;
             }
-            self.chunks.pop_first();
+            self.spare.extend(self.chunks.pop_first().map(|(_, chunk)| chunk));
         }
         self.complete = self.complete.max(to);
     }
