@@ -59,6 +59,7 @@ pub fn decode(bytes: &[u8], count: usize, into: &mut Vec<i64>) -> Option<()> {
         None => return Some(()),
     };
     into.push(value);
+    let mut steps = [0; SHARE];
     while left > 0 {
         let least = varint::unzigzag(cursor.number()?);
         let widths = cursor.bytes(BLOCK / SHARE)?;
@@ -66,10 +67,12 @@ pub fn decode(bytes: &[u8], count: usize, into: &mut Vec<i64>) -> Option<()> {
             if left == 0 {
                 break;
             }
-            let steps = unpack(cursor.bytes(SHARE * width as usize / 8)?, width)?;
+            let size = SHARE * width as usize / 8;
+            unpack(cursor.rest, width, &mut steps)?;
+            cursor.bytes(size)?;
             let wanted = left.min(SHARE);
             into.extend(steps[..wanted].iter().map(|step| {
-                value = value.wrapping_add(least).wrapping_add(*step as i64);
+                value = value.wrapping_add(least.wrapping_add(*step as i64));
                 value
             }));
             left -= wanted;
@@ -78,30 +81,44 @@ pub fn decode(bytes: &[u8], count: usize, into: &mut Vec<i64>) -> Option<()> {
     Some(())
 }
 
-/// A share of values, each of so many bits.
-fn unpack(bytes: &[u8], width: u32) -> Option<[u64; SHARE]> {
-    // Whatever begins within these bytes can be read with what follows it.
+/// A share of values, each of so many bits, from the first bytes.
+fn unpack(bytes: &[u8], width: u32, into: &mut [u64; SHARE]) -> Option<()> {
+    // What is read with a value may lie after it.
     let mut padded = [0; SHARE * 8 + 16];
-    padded.get_mut(..bytes.len())?.copy_from_slice(bytes);
-    let mut values = [0; SHARE];
-    if width == 0 {
-        return Some(values);
-    }
-    let mask = u64::MAX >> (u64::BITS - width.min(u64::BITS));
-    let first = |index: usize| index * width as usize;
-    // So many bits are within eight bytes, wherever they begin.
-    if width <= 57 {
-        for (index, value) in values.iter_mut().enumerate() {
-            let eight = padded[first(index) / 8..].first_chunk()?;
-            *value = u64::from_le_bytes(*eight) >> (first(index) % 8) & mask;
+    let bytes = match bytes.first_chunk() {
+        Some(enough) => enough,
+        None => {
+            padded.get_mut(..bytes.len())?.copy_from_slice(bytes);
+            &padded
         }
-    } else {
-        for (index, value) in values.iter_mut().enumerate() {
-            let sixteen = padded[first(index) / 8..].first_chunk()?;
-            *value = (u128::from_le_bytes(*sixteen) >> (first(index) % 8)) as u64 & mask;
-        }
+    };
+    macro_rules! of_width {
+        ($($width:literal)*) => {
+            match width {
+                $($width => of::<$width>(bytes, into),)*
+                _ => return None,
+            }
+        };
     }
-    Some(values)
+    of_width!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40
+        41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64);
+    Some(())
+}
+
+/// A share of values of `WIDTH` bits: where each is, is known to the compiler, and several are taken at once.
+fn of<const WIDTH: usize>(bytes: &[u8; SHARE * 8 + 16], into: &mut [u64; SHARE]) {
+    let mask = if WIDTH == 0 { 0 } else { u64::MAX >> (64 - WIDTH) };
+    for (index, value) in into.iter_mut().enumerate() {
+        let (byte, bit) = (index * WIDTH / 8, index * WIDTH % 8);
+        // So many bits are within eight bytes, wherever they begin.
+        *value = if WIDTH <= 57 {
+            let eight: [u8; 8] = std::array::from_fn(|place| bytes[byte + place]);
+            u64::from_le_bytes(eight) >> bit & mask
+        } else {
+            let sixteen: [u8; 16] = std::array::from_fn(|place| bytes[byte + place]);
+            (u128::from_le_bytes(sixteen) >> bit) as u64 & mask
+        };
+    }
 }
 
 #[cfg(test)]

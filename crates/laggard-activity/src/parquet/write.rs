@@ -30,7 +30,7 @@ struct Encoded {
 const LARGEST_DICTIONARY: usize = 1 << 16;
 
 /// Differences without zstd are read several times as fast: so much larger they may be.
-const WORTH: f64 = 1.2;
+const WORTH: f64 = 1.5;
 
 /// zstd's own default: levels 1 to 9 differ by two hundredths here (docs/decisions/0007).
 const LEVEL: i32 = 3;

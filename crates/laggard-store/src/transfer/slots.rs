@@ -92,24 +92,38 @@ impl Slots {
         mut each: impl FnMut(usize, Option<&mut TargetLoad>),
     ) {
         let size = self.targets * CHUNK as usize;
-        let (grid_s, complete) = (self.grid_s, self.complete);
-        let chunk_of = |time_s: &i64| time_s.div_euclid(grid_s).div_euclid(CHUNK);
-        let mut first = 0;
-        // Moments are in order: those of one chunk come together.
-        for part in times_s.chunk_by(|a, b| chunk_of(a) == chunk_of(b)) {
-            let chunk = self.chunks.entry(chunk_of(&part[0])).or_insert_with(|| {
+        let grid_s = self.grid_s;
+        let span_s = grid_s.saturating_mul(CHUNK);
+        let mut done = 0;
+        while let Some(first_s) = times_s.get(done) {
+            let number = first_s.div_euclid(span_s);
+            let start_s = number * span_s;
+            let chunk = self.chunks.entry(number).or_insert_with(|| {
                 let mut chunk = self.spare.pop().unwrap_or_default();
                 chunk.clear();
                 chunk.resize(size, TargetLoad::default());
                 chunk
             });
             let loads = &mut chunk[target * CHUNK as usize..][..CHUNK as usize];
-            for (index, time_s) in part.iter().enumerate() {
-                let slot = time_s.div_euclid(grid_s);
-                let load = (slot >= complete).then(|| &mut loads[slot.rem_euclid(CHUNK) as usize]);
-                each(first + index, load);
+            let complete = self.complete.saturating_sub(number * CHUNK);
+            // Moments are in order: those of one chunk come together, and each is mostly in the slot after the one before it.
+            let is_here = |time_s: &&i64| (start_s..start_s.saturating_add(span_s)).contains(*time_s);
+            let (mut slot, mut from_s) = (0, start_s);
+            for time_s in times_s[done..].iter().take_while(is_here) {
+                match time_s - from_s {
+                    into if (0..grid_s).contains(&into) => {}
+                    into if (grid_s..2 * grid_s).contains(&into) => {
+                        (slot, from_s) = (slot + 1, from_s + grid_s)
+                    }
+                    _ => {
+                        slot = (time_s - start_s) / grid_s;
+                        from_s = start_s + slot * grid_s;
+                    }
+                }
+                let load = (slot >= complete).then(|| &mut loads[slot as usize]);
+                each(done, load);
+                done += 1;
             }
-            first += part.len();
         }
     }
 

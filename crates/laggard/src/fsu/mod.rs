@@ -359,6 +359,7 @@ struct Adding {
 impl Adding {
     fn block(&mut self, block: &Block<'_>) {
         let point = |slot: usize| block.time_s(slot).div_euclid(self.step_s) * self.step_s;
+        let points: Vec<i64> = (0..block.slots).map(point).collect();
         let most_s = 1.75 * self.grid_s as f64;
         let targets = self.targets.len();
         self.utilizations.clear();
@@ -372,7 +373,7 @@ impl Adding {
                     let seen = Moment::of_one(index, load, &target.model);
                     self.twice[index] += u64::from(load.seconds > most_s);
                     self.utilizations[slot * targets + index] = seen.utilization;
-                    target.of.see(point(slot), &seen);
+                    target.of.see(points[slot], &seen);
                     match &mut self.together[slot] {
                         Some(together) => together.join(&seen),
                         none => *none = Some(seen),
@@ -382,7 +383,7 @@ impl Adding {
             for (slot, seen) in self.together.iter().enumerate() {
                 if let Some(seen) = seen.map(Moment::in_the_mean) {
                     file_system.incomplete += u64::from(seen.present < file_system.targets.len());
-                    file_system.of.see(point(slot), &seen);
+                    file_system.of.see(points[slot], &seen);
                 }
             }
         }
