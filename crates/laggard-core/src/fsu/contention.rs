@@ -55,15 +55,16 @@ impl Contention {
         Contention { groups, busy: vec![0; count], company: Vec::new(), each }
     }
 
-    /// Takes the utilization of each target in one interval; NaN is unknown.
-    pub fn observe(&mut self, utilizations: &[f64]) {
+    /// Whether a target with this utilization is of interest.
+    pub fn is_busy(utilization: f64) -> bool {
+        utilization > BUSY
+    }
+
+    /// Takes the busy targets of one interval, each with its utilization.
+    pub fn observe(&mut self, busy: &[(usize, f64)]) {
         self.busy.fill(0);
-        let is_busy = |value: &f64| *value > BUSY;
-        let members = || {
-            let all =
-                self.groups.iter().zip(utilizations).enumerate().filter(|(_, (_, value))| is_busy(value));
-            all.filter_map(|(target, (group, value))| Some((target, (*group)?, *value)))
-        };
+        let members =
+            || busy.iter().filter_map(|(target, value)| Some((*target, self.groups[*target]?, *value)));
         members().for_each(|(_, group, _)| self.busy[group] += 1);
         for (target, group, value) in members() {
             let siblings = self.busy[group] - 1;
@@ -94,12 +95,18 @@ impl Contention {
 mod tests {
     use super::*;
 
+    /// All targets of one interval; NaN is unknown.
+    fn see(contention: &mut Contention, utilizations: &[f64]) {
+        let all = utilizations.iter().copied().enumerate();
+        contention.observe(&all.filter(|(_, value)| Contention::is_busy(*value)).collect::<Vec<_>>());
+    }
+
     #[test]
     fn targets_of_one_server_slow_each_other() {
         let mut contention = Contention::new(vec![Some(0), Some(0), Some(0), Some(1), None]);
         for _ in 0..50 {
-            contention.observe(&[90.0, 1.0, 1.0, 80.0, 99.0]);
-            contention.observe(&[45.0, 45.0, 45.0, f64::NAN, 99.0]);
+            see(&mut contention, &[90.0, 1.0, 1.0, 80.0, 99.0]);
+            see(&mut contention, &[45.0, 45.0, 45.0, f64::NAN, 99.0]);
         }
         let means: Vec<Option<f64>> = contention.company().iter().map(Company::mean).collect();
         assert_eq!(means, [Some(90.0), None, Some(45.0)], "who has no siblings is not alone");
@@ -111,9 +118,9 @@ mod tests {
         // One is always less busy than the other; company changes neither.
         let mut contention = Contention::new(vec![Some(0), Some(0)]);
         for _ in 0..50 {
-            contention.observe(&[90.0, 1.0]);
-            contention.observe(&[1.0, 40.0]);
-            (0..3).for_each(|_| contention.observe(&[90.0, 40.0]));
+            see(&mut contention, &[90.0, 1.0]);
+            see(&mut contention, &[1.0, 40.0]);
+            (0..3).for_each(|_| see(&mut contention, &[90.0, 40.0]));
         }
         assert_eq!(contention.loss(), Some(0.0));
     }
@@ -121,8 +128,8 @@ mod tests {
     #[test]
     fn too_little_company_says_nothing() {
         let mut contention = Contention::new(vec![Some(0), Some(0)]);
-        (0..1000).for_each(|_| contention.observe(&[90.0, 1.0]));
-        (0..5).for_each(|_| contention.observe(&[40.0, 40.0]));
+        (0..1000).for_each(|_| see(&mut contention, &[90.0, 1.0]));
+        (0..5).for_each(|_| see(&mut contention, &[40.0, 40.0]));
         assert_eq!(contention.loss(), None);
         assert_eq!(Contention::new(Vec::new()).loss(), None);
     }

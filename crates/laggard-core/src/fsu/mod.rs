@@ -55,6 +55,7 @@ pub struct Line {
 
 impl Line {
     /// Seconds that so many transactions take, which move so many bytes together: the sizes of single ones do not matter.
+    #[inline]
     pub fn seconds(&self, transactions: f64, bytes: f64) -> f64 {
         transactions * self.latency_s + bytes * self.per_byte_s
     }
@@ -90,6 +91,7 @@ impl Load {
     }
 
     /// Adds another.
+    #[inline]
     pub fn add(&mut self, other: &Load) {
         self.reads += other.reads;
         self.read_bytes += other.read_bytes;
@@ -109,6 +111,7 @@ pub struct Model {
 
 impl Model {
     /// Seconds in which a disk that does nothing else does this: Equation 5.
+    #[inline]
     pub fn seconds(&self, load: &Load) -> f64 {
         self.write.seconds(load.writes, load.write_bytes) + self.read.seconds(load.reads, load.read_bytes)
     }

@@ -60,15 +60,14 @@ pub struct Share {
     pub observations: u64,
     /// Transactions of the best size, or larger.
     pub optimal: f64,
-    /// All others.
-    pub suboptimal: f64,
+    /// All whose size is known.
+    pub sized: f64,
 }
 
 impl Share {
     /// Which part of the transactions was of the best size; nothing without any.
     pub fn optimal_share(&self) -> Option<f64> {
-        let all = self.optimal + self.suboptimal;
-        (all > 0.0).then(|| self.optimal / all)
+        (self.sized > 0.0).then(|| self.optimal / self.sized)
     }
 }
 
@@ -88,14 +87,15 @@ impl Default for Survey {
 }
 
 impl Survey {
-    /// Takes the utilization in one interval, and its transactions.
-    pub fn observe(&mut self, utilization: f64, optimal: f64, suboptimal: f64) {
+    /// Takes the utilization in one interval, and its transactions: those of the best size, and all whose size is known.
+    #[inline]
+    pub fn observe(&mut self, utilization: f64, optimal: f64, sized: f64) {
         let bin = (utilization / BIN).clamp(0.0, BINS as f64) as usize;
         self.distribution[bin] += 1;
         let share = &mut self.shares[Class::of(utilization) as usize];
         share.observations += 1;
         share.optimal += optimal;
-        share.suboptimal += suboptimal;
+        share.sized += sized;
         self.sum += utilization;
         self.highest = self.highest.max(utilization);
     }
@@ -159,9 +159,9 @@ mod tests {
     #[test]
     fn a_day_adds_up() {
         let mut survey = Survey::default();
-        (0..26).for_each(|_| survey.observe(1.0, 45.0, 55.0));
-        (0..65).for_each(|_| survey.observe(10.0, 70.0, 30.0));
-        (0..9).for_each(|_| survey.observe(80.0, 23.0, 77.0));
+        (0..26).for_each(|_| survey.observe(1.0, 45.0, 100.0));
+        (0..65).for_each(|_| survey.observe(10.0, 70.0, 100.0));
+        (0..9).for_each(|_| survey.observe(80.0, 23.0, 100.0));
         let parts = Class::ALL.map(|class| survey.part(class).unwrap());
         assert_eq!(parts, [0.26, 0.65, 0.09]);
         let best = Class::ALL.map(|class| survey.share(class).optimal_share().unwrap());

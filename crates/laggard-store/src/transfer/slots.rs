@@ -23,6 +23,7 @@ pub struct TargetLoad {
 
 impl TargetLoad {
     /// Adds another.
+    #[inline]
     pub fn add(&mut self, other: &TargetLoad) {
         self.seconds += other.seconds;
         self.load.add(&other.load);

@@ -114,6 +114,14 @@ impl Use {
         self.series.iter().for_each(|(_, point)| total.add(point));
         total
     }
+
+    fn add(&mut self, time_s: i64, point: &Point) {
+        match self.series.last_mut() {
+            _ if point.observations == 0 => {}
+            Some((last_s, known)) if *last_s == time_s => known.add(point),
+            _ => self.series.push((time_s, *point)),
+        }
+    }
 }
 
 /// One target.
@@ -212,7 +220,7 @@ impl Utilization {
             step_s: step(from_s, to_s, asked.grid_s),
             file_systems: file_systems(&targets, asked.topology.as_ref()),
             shared: shared(&targets, asked.topology.as_ref()),
-            utilizations: Vec::new(),
+            busy: Vec::new(),
             together: Vec::new(),
             twice: vec![0; targets.len()],
             grid_s: asked.grid_s,
@@ -347,10 +355,10 @@ struct Adding {
     file_systems: Vec<FileSystem>,
     targets: Vec<TargetUse>,
     shared: Vec<Shared>,
-    /// Of each target, slot by slot; NaN is unknown.
-    utilizations: Vec<f64>,
+    /// Slots with the targets that were busy then, and how busy.
+    busy: Vec<(usize, (usize, f64))>,
     /// Of one file system: what its targets did in each slot.
-    together: Vec<Option<Moment>>,
+    together: Vec<Moment>,
     /// Per target: slots in which more seconds were recorded than have passed.
     twice: Vec<u64>,
     grid_s: i64,
@@ -361,40 +369,49 @@ impl Adding {
         let point = |slot: usize| block.time_s(slot).div_euclid(self.step_s) * self.step_s;
         let points: Vec<i64> = (0..block.slots).map(point).collect();
         let most_s = 1.75 * self.grid_s as f64;
-        let targets = self.targets.len();
-        self.utilizations.clear();
-        self.utilizations.resize(block.slots * targets, f64::NAN);
+        self.busy.clear();
         for file_system in &mut self.file_systems {
             self.together.clear();
-            self.together.resize(block.slots, None);
+            self.together.resize(block.slots, Moment::default());
             for index in file_system.targets.iter().copied() {
                 let target = &mut self.targets[index];
+                // Of one point after the other, added up here first: that is what costs time.
+                let (mut time_s, mut point) = (i64::MIN, Point::default());
                 for (slot, load) in block.of(index) {
-                    let seen = Moment::of_one(index, load, &target.model);
+                    let seen = Moment::of_one(load, &target.model);
                     self.twice[index] += u64::from(load.seconds > most_s);
-                    self.utilizations[slot * targets + index] = seen.utilization;
-                    target.of.see(points[slot], &seen);
-                    match &mut self.together[slot] {
-                        Some(together) => together.join(&seen),
-                        none => *none = Some(seen),
+                    if Contention::is_busy(seen.utilization) {
+                        self.busy.push((slot, (index, seen.utilization)));
                     }
+                    if points[slot] != time_s {
+                        target.of.add(time_s, &std::mem::take(&mut point));
+                        time_s = points[slot];
+                    }
+                    point.see(&seen);
+                    target.of.survey.observe(seen.utilization, seen.all.optimal, seen.all.sized);
+                    self.together[slot].join(&seen);
                 }
+                target.of.add(time_s, &point);
             }
-            for (slot, seen) in self.together.iter().enumerate() {
-                if let Some(seen) = seen.map(Moment::in_the_mean) {
-                    file_system.incomplete += u64::from(seen.present < file_system.targets.len());
-                    file_system.of.see(points[slot], &seen);
-                }
+            for (slot, seen) in self.together.iter().enumerate().filter(|(_, seen)| seen.present > 0) {
+                let seen = seen.in_the_mean();
+                file_system.incomplete += u64::from(seen.present < file_system.targets.len());
+                file_system.of.survey.observe(seen.utilization, seen.all.optimal, seen.all.sized);
+                let mut point = Point::default();
+                point.see(&seen);
+                file_system.of.add(points[slot], &point);
             }
         }
-        for shared in &mut self.shared {
-            self.utilizations.chunks_exact(targets).for_each(|each| shared.contention.observe(each));
+        self.busy.sort_by_key(|(slot, _)| *slot);
+        for at_once in self.busy.chunk_by(|(slot, _), (other, _)| slot == other) {
+            let busy: Vec<(usize, f64)> = at_once.iter().map(|(_, busy)| *busy).collect();
+            self.shared.iter_mut().for_each(|shared| shared.contention.observe(&busy));
         }
     }
 }
 
 /// Some targets in one slot.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Moment {
     /// Mean utilization of those of which something is known.
     pub utilization: f64,
@@ -406,31 +423,27 @@ pub struct Moment {
     transfer_s: f64,
     /// Targets of which something is known.
     pub present: usize,
-    /// The busiest target, and its utilization.
-    pub busiest: (usize, f64),
 }
 
 impl Moment {
     /// One target.
-    pub fn of_one(index: usize, load: &TargetLoad, model: &Model) -> Moment {
+    pub fn of_one(load: &TargetLoad, model: &Model) -> Moment {
         let busy_s = model.seconds(&load.load);
-        let utilization = 100.0 * busy_s / load.seconds;
         Moment {
-            utilization,
+            utilization: 100.0 * busy_s / load.seconds,
             all: *load,
             busy_s,
             transfer_s: load.load.read_bytes * model.read.per_byte_s
                 + load.load.write_bytes * model.write.per_byte_s,
             present: 1,
-            busiest: (index, utilization),
         }
     }
 
-    /// Several targets; nothing without any.
-    pub fn of_all<'a>(mut each: impl Iterator<Item = &'a Moment>) -> Option<Moment> {
-        let mut all = *each.next()?;
+    /// Several targets.
+    pub fn of_all<'a>(each: impl Iterator<Item = &'a Moment>) -> Moment {
+        let mut all = Moment::default();
         each.for_each(|seen| all.join(seen));
-        Some(all.in_the_mean())
+        all.in_the_mean()
     }
 
     /// Adds others; utilizations are only summed up.
@@ -440,9 +453,6 @@ impl Moment {
         self.busy_s += seen.busy_s;
         self.transfer_s += seen.transfer_s;
         self.present += seen.present;
-        if seen.busiest.1 > self.busiest.1 {
-            self.busiest = seen.busiest;
-        }
     }
 
     fn in_the_mean(self) -> Moment {
@@ -457,20 +467,5 @@ impl Moment {
     /// Bytes per second of all together with these sizes, if kept busy; nothing without transactions.
     pub fn achievable(&self) -> Option<f64> {
         (self.busy_s > 0.0).then(|| self.all.load.bytes() / self.busy_s * self.present as f64)
-    }
-}
-
-impl Use {
-    fn see(&mut self, point: i64, seen: &Moment) {
-        let all = &seen.all;
-        self.survey.observe(seen.utilization, all.optimal, all.sized - all.optimal);
-        match self.series.last_mut() {
-            Some((time_s, known)) if *time_s == point => known.see(seen),
-            _ => {
-                let mut first = Point::default();
-                first.see(seen);
-                self.series.push((point, first));
-            }
-        }
     }
 }

@@ -74,21 +74,20 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         loop {
             let mut lines = Vec::new();
             let stranger = live.look(&mut |block| {
-                let mut seen: BTreeMap<(i64, usize), Vec<Moment>> = BTreeMap::new();
+                let mut seen: BTreeMap<(i64, usize), Vec<(usize, Moment)>> = BTreeMap::new();
                 for (of, system) in systems.iter().enumerate() {
                     for index in system.targets.iter().copied() {
                         for (slot, load) in block.of(index).filter(|(slot, _)| block.time_s(*slot) >= from_s)
                         {
-                            let one = Moment::of_one(index, load, &models[index]);
-                            seen.entry((block.time_s(slot), of)).or_default().push(one);
+                            let one = Moment::of_one(load, &models[index]);
+                            seen.entry((block.time_s(slot), of)).or_default().push((index, one));
                         }
                     }
                 }
                 for ((time_s, of), each) in seen {
                     from_s = time_s + 1;
-                    let (all, system) = (Moment::of_all(each.iter()), &systems[of]);
-                    let told = all.map(|all| Told { time_s, system, all, each, targets: &targets });
-                    lines.extend(told.map(|told| told.line(args)));
+                    let (all, system) = (Moment::of_all(each.iter().map(|(_, one)| one)), &systems[of]);
+                    lines.push(Told { time_s, system, all, each, targets: &targets }.line(args));
                 }
             });
             let mut out = std::io::stdout().lock();
@@ -114,19 +113,21 @@ struct Told<'a> {
     time_s: i64,
     system: &'a FileSystem,
     all: Moment,
-    each: Vec<Moment>,
+    /// Targets with what each did: those of which something is known.
+    each: Vec<(usize, Moment)>,
     targets: &'a [Target],
 }
 
 impl Told<'_> {
     /// Each target with its utilization, where it is known.
     fn each(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.each.iter().map(|seen| (self.targets[seen.busiest.0].name.as_str(), seen.utilization))
+        self.each.iter().map(|(index, seen)| (self.targets[*index].name.as_str(), seen.utilization))
     }
 
     fn line(&self, args: &Args) -> String {
         let (seen, missing) = (&self.all, self.system.targets.len() - self.all.present);
-        let busiest = &self.targets[seen.busiest.0].name;
+        let (busiest, highest) =
+            self.each().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(("none", seen.utilization));
         let achievable = seen.achievable();
         let [read, written] = seen.rates();
         if args.format == Lines::Json {
@@ -138,7 +139,7 @@ impl Told<'_> {
                 "read_bytes_s": read,
                 "written_bytes_s": written,
                 "achievable_bytes_s": achievable,
-                "busiest": { "target": busiest, "utilization": seen.busiest.1 },
+                "busiest": { "target": busiest, "utilization": highest },
                 "missing_targets": missing,
             });
             if args.targets {
@@ -156,7 +157,7 @@ impl Told<'_> {
             words::rate(read),
             words::rate(written),
             achievable.map_or_else(|| "-".into(), words::rate),
-            words::percent(seen.busiest.1),
+            words::percent(highest),
         );
         if args.targets {
             self.each().for_each(|(name, value)| line += &format!("\n    {name}  {}", words::percent(value)));
