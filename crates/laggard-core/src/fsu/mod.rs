@@ -116,7 +116,13 @@ impl Model {
         self.write.seconds(load.writes, load.write_bytes) + self.read.seconds(load.reads, load.read_bytes)
     }
 
+    /// The same, if transactions cost nothing but their bytes: what bandwidth alone would tell.
+    pub fn transfer_seconds(&self, load: &Load) -> f64 {
+        load.write_bytes * self.write.per_byte_s + load.read_bytes * self.read.per_byte_s
+    }
+
     /// File System Utilization in percent: Equation 7.
+    #[inline]
     pub fn utilization(&self, load: &Load, seconds: f64) -> f64 {
         100.0 * self.seconds(load) / seconds
     }

@@ -90,7 +90,7 @@ impl Survey {
     /// Takes the utilization in one interval, and its transactions: those of the best size, and all whose size is known.
     #[inline]
     pub fn observe(&mut self, utilization: f64, optimal: f64, sized: f64) {
-        let bin = (utilization / BIN).clamp(0.0, BINS as f64) as usize;
+        let bin = (utilization / BIN).clamp(0.0, BINS as f64) as u8 as usize;
         self.distribution[bin] += 1;
         let share = &mut self.shares[Class::of(utilization) as usize];
         share.observations += 1;

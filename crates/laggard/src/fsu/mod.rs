@@ -53,14 +53,31 @@ pub struct Point {
 }
 
 impl Point {
-    fn see(&mut self, seen: &Moment) {
-        self.observations += 1;
-        self.sum += seen.utilization;
-        self.highest = self.highest.max(seen.utilization);
-        self.all.add(&seen.all);
-        self.observed_s += seen.all.seconds / seen.present as f64;
-        self.busy_s += seen.busy_s;
-        self.transfer_s += seen.transfer_s;
+    /// One target, over so many slots. What a load costs is linear: sums do as well as single ones.
+    fn new(model: &Model, all: TargetLoad, observations: u64, sum: f64, highest: f64) -> Point {
+        Point {
+            observations,
+            sum,
+            highest,
+            all,
+            observed_s: all.seconds,
+            busy_s: model.seconds(&all.load),
+            transfer_s: model.transfer_seconds(&all.load),
+        }
+    }
+
+    /// One target in one slot.
+    pub fn of_one(load: &TargetLoad, model: &Model) -> Point {
+        let utilization = model.utilization(&load.load, load.seconds);
+        Point::new(model, *load, 1, utilization, utilization)
+    }
+
+    /// Several targets in one slot: the utilization is the mean.
+    pub fn at_once<'a>(each: impl Iterator<Item = &'a Point>) -> Point {
+        let mut all = Point::default();
+        each.for_each(|one| all.add(one));
+        let (mean, targets) = (all.utilization(), all.observations as f64);
+        Point { observations: 1, sum: mean, highest: mean, observed_s: all.observed_s / targets, ..all }
     }
 
     fn add(&mut self, other: &Point) {
@@ -115,11 +132,13 @@ impl Use {
         total
     }
 
+    /// Adds to the point of this time: the last, or one shortly before it.
     fn add(&mut self, time_s: i64, point: &Point) {
-        match self.series.last_mut() {
-            _ if point.observations == 0 => {}
-            Some((last_s, known)) if *last_s == time_s => known.add(point),
-            _ => self.series.push((time_s, *point)),
+        let after =
+            self.series.iter().rposition(|(known_s, _)| *known_s <= time_s).map_or(0, |place| place + 1);
+        match after.checked_sub(1).map(|place| &mut self.series[place]) {
+            Some((known_s, known)) if *known_s == time_s => known.add(point),
+            _ => self.series.insert(after, (time_s, *point)),
         }
     }
 }
@@ -358,7 +377,7 @@ struct Adding {
     /// Slots with the targets that were busy then, and how busy.
     busy: Vec<(usize, (usize, f64))>,
     /// Of one file system: what its targets did in each slot.
-    together: Vec<Moment>,
+    together: Vec<Together>,
     /// Per target: slots in which more seconds were recorded than have passed.
     twice: Vec<u64>,
     grid_s: i64,
@@ -372,34 +391,39 @@ impl Adding {
         self.busy.clear();
         for file_system in &mut self.file_systems {
             self.together.clear();
-            self.together.resize(block.slots, Moment::default());
+            self.together.resize(block.slots, Together::default());
             for index in file_system.targets.iter().copied() {
                 let target = &mut self.targets[index];
-                // Of one point after the other, added up here first: that is what costs time.
-                let (mut time_s, mut point) = (i64::MIN, Point::default());
-                for (slot, load) in block.of(index) {
-                    let seen = Moment::of_one(load, &target.model);
-                    self.twice[index] += u64::from(load.seconds > most_s);
-                    if Contention::is_busy(seen.utilization) {
-                        self.busy.push((slot, (index, seen.utilization)));
+                let mut slots = block.of(index).peekable();
+                // Of one point after the other: this is what costs time.
+                while let Some(time_s) = slots.peek().map(|(slot, _)| points[*slot]) {
+                    let (mut all, mut count, mut sum, mut highest) = (TargetLoad::default(), 0, 0.0, 0.0f64);
+                    while let Some((slot, load)) = slots.next_if(|(slot, _)| points[*slot] == time_s) {
+                        let utilization = target.model.utilization(&load.load, load.seconds);
+                        all.add(load);
+                        (count, sum, highest) = (count + 1, sum + utilization, highest.max(utilization));
+                        target.of.survey.observe(utilization, load.optimal, load.sized);
+                        self.together[slot].add(utilization, load);
+                        self.twice[index] += u64::from(load.seconds > most_s);
+                        if Contention::is_busy(utilization) {
+                            self.busy.push((slot, (index, utilization)));
+                        }
                     }
-                    if points[slot] != time_s {
-                        target.of.add(time_s, &std::mem::take(&mut point));
-                        time_s = points[slot];
-                    }
-                    point.see(&seen);
-                    target.of.survey.observe(seen.utilization, seen.all.optimal, seen.all.sized);
-                    self.together[slot].join(&seen);
+                    let point = Point::new(&target.model, all, count, sum, highest);
+                    target.of.add(time_s, &point);
+                    // The file system was observed in so many slots, not by so many targets.
+                    let in_all = Point { observations: 0, sum: 0.0, highest: 0.0, observed_s: 0.0, ..point };
+                    file_system.of.add(time_s, &in_all);
                 }
-                target.of.add(time_s, &point);
             }
-            for (slot, seen) in self.together.iter().enumerate().filter(|(_, seen)| seen.present > 0) {
-                let seen = seen.in_the_mean();
-                file_system.incomplete += u64::from(seen.present < file_system.targets.len());
-                file_system.of.survey.observe(seen.utilization, seen.all.optimal, seen.all.sized);
-                let mut point = Point::default();
-                point.see(&seen);
-                file_system.of.add(points[slot], &point);
+            for (slot, seen) in self.together.iter().enumerate().filter(|(_, seen)| seen.targets > 0.0) {
+                let utilization = seen.utilizations / seen.targets;
+                file_system.incomplete += u64::from((seen.targets as usize) < file_system.targets.len());
+                file_system.of.survey.observe(utilization, seen.optimal, seen.sized);
+                let observed_s = seen.seconds / seen.targets;
+                let (sum, highest) = (utilization, utilization);
+                let observed = Point { observations: 1, sum, highest, observed_s, ..Point::default() };
+                file_system.of.add(points[slot], &observed);
             }
         }
         self.busy.sort_by_key(|(slot, _)| *slot);
@@ -410,62 +434,23 @@ impl Adding {
     }
 }
 
-/// Some targets in one slot.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Moment {
-    /// Mean utilization of those of which something is known.
-    pub utilization: f64,
-    /// What all did; its seconds are those of all targets together.
-    pub all: TargetLoad,
-    /// Seconds that disks which do nothing else need for it.
-    busy_s: f64,
-    /// The same without any latency.
-    transfer_s: f64,
-    /// Targets of which something is known.
-    pub present: usize,
+/// The targets of a file system in one slot.
+#[derive(Debug, Clone, Copy, Default)]
+struct Together {
+    /// How many are known, and the sum of their utilizations.
+    targets: f64,
+    utilizations: f64,
+    seconds: f64,
+    optimal: f64,
+    sized: f64,
 }
 
-impl Moment {
-    /// One target.
-    pub fn of_one(load: &TargetLoad, model: &Model) -> Moment {
-        let busy_s = model.seconds(&load.load);
-        Moment {
-            utilization: 100.0 * busy_s / load.seconds,
-            all: *load,
-            busy_s,
-            transfer_s: load.load.read_bytes * model.read.per_byte_s
-                + load.load.write_bytes * model.write.per_byte_s,
-            present: 1,
-        }
-    }
-
-    /// Several targets.
-    pub fn of_all<'a>(each: impl Iterator<Item = &'a Moment>) -> Moment {
-        let mut all = Moment::default();
-        each.for_each(|seen| all.join(seen));
-        all.in_the_mean()
-    }
-
-    /// Adds others; utilizations are only summed up.
-    fn join(&mut self, seen: &Moment) {
-        self.utilization += seen.utilization;
-        self.all.add(&seen.all);
-        self.busy_s += seen.busy_s;
-        self.transfer_s += seen.transfer_s;
-        self.present += seen.present;
-    }
-
-    fn in_the_mean(self) -> Moment {
-        Moment { utilization: self.utilization / self.present as f64, ..self }
-    }
-
-    /// Bytes per second read and written, of all together.
-    pub fn rates(&self) -> [f64; 2] {
-        self.all.moved.map(|bytes| bytes * self.present as f64 / self.all.seconds)
-    }
-
-    /// Bytes per second of all together with these sizes, if kept busy; nothing without transactions.
-    pub fn achievable(&self) -> Option<f64> {
-        (self.busy_s > 0.0).then(|| self.all.load.bytes() / self.busy_s * self.present as f64)
+impl Together {
+    fn add(&mut self, utilization: f64, load: &TargetLoad) {
+        self.targets += 1.0;
+        self.utilizations += utilization;
+        self.seconds += load.seconds;
+        self.optimal += load.optimal;
+        self.sized += load.sized;
     }
 }

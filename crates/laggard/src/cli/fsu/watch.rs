@@ -3,7 +3,7 @@
 use crate::cli::follow::await_first;
 use crate::cli::input::Input;
 use crate::cli::{Failure, Outcome};
-use crate::fsu::{FileSystem, Moment, file_systems, models, warnings, words};
+use crate::fsu::{FileSystem, Point, file_systems, models, warnings, words};
 use clap::{Args as ClapArgs, ValueEnum};
 use laggard_core::fsu::Class;
 use laggard_store::activity::following;
@@ -74,19 +74,19 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         loop {
             let mut lines = Vec::new();
             let stranger = live.look(&mut |block| {
-                let mut seen: BTreeMap<(i64, usize), Vec<(usize, Moment)>> = BTreeMap::new();
+                let mut seen: BTreeMap<(i64, usize), Vec<(usize, Point)>> = BTreeMap::new();
                 for (of, system) in systems.iter().enumerate() {
                     for index in system.targets.iter().copied() {
                         for (slot, load) in block.of(index).filter(|(slot, _)| block.time_s(*slot) >= from_s)
                         {
-                            let one = Moment::of_one(load, &models[index]);
+                            let one = Point::of_one(load, &models[index]);
                             seen.entry((block.time_s(slot), of)).or_default().push((index, one));
                         }
                     }
                 }
                 for ((time_s, of), each) in seen {
                     from_s = time_s + 1;
-                    let (all, system) = (Moment::of_all(each.iter().map(|(_, one)| one)), &systems[of]);
+                    let (all, system) = (Point::at_once(each.iter().map(|(_, one)| one)), &systems[of]);
                     lines.push(Told { time_s, system, all, each, targets: &targets }.line(args));
                 }
             });
@@ -112,30 +112,31 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
 struct Told<'a> {
     time_s: i64,
     system: &'a FileSystem,
-    all: Moment,
+    all: Point,
     /// Targets with what each did: those of which something is known.
-    each: Vec<(usize, Moment)>,
+    each: Vec<(usize, Point)>,
     targets: &'a [Target],
 }
 
 impl Told<'_> {
     /// Each target with its utilization, where it is known.
     fn each(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.each.iter().map(|(index, seen)| (self.targets[*index].name.as_str(), seen.utilization))
+        self.each.iter().map(|(index, seen)| (self.targets[*index].name.as_str(), seen.utilization()))
     }
 
     fn line(&self, args: &Args) -> String {
-        let (seen, missing) = (&self.all, self.system.targets.len() - self.all.present);
+        let (seen, missing) = (&self.all, self.system.targets.len() - self.each.len());
+        let utilization = seen.utilization();
         let (busiest, highest) =
-            self.each().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(("none", seen.utilization));
+            self.each().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(("none", utilization));
         let achievable = seen.achievable();
         let [read, written] = seen.rates();
         if args.format == Lines::Json {
             let mut line = json!({
                 "time": time::format(self.time_s),
                 "file_system": self.system.name,
-                "utilization": seen.utilization,
-                "class": Class::of(seen.utilization).name(),
+                "utilization": utilization,
+                "class": Class::of(utilization).name(),
                 "read_bytes_s": read,
                 "written_bytes_s": written,
                 "achievable_bytes_s": achievable,
@@ -152,8 +153,8 @@ impl Told<'_> {
             "{}  {}  {:>7} {:<8}  read {:>9}  written {:>9}  achievable {:>9}  busiest {busiest} {}{missing}",
             time::format(self.time_s),
             self.system.name,
-            words::percent(seen.utilization),
-            Class::of(seen.utilization).name(),
+            words::percent(utilization),
+            Class::of(utilization).name(),
             words::rate(read),
             words::rate(written),
             achievable.map_or_else(|| "-".into(), words::rate),
