@@ -3,7 +3,7 @@
 use crate::growth::{self, Growth, Rows};
 use crate::kind::{Kind, Nature};
 use crate::parquet::Reader;
-use crate::parquet::read::{Column, Damage, Piece};
+use crate::parquet::read::{Damage, Piece};
 use crate::seal::{self, key};
 use crate::tail::{Frame, Origin, TailReader};
 use crate::{ABSENT, name};
@@ -214,20 +214,26 @@ fn inventory_of_group(sealed: &Reader, group: usize) -> Result<Vec<Thing>, Damag
     let column = |name: &str| sealed.column_index(name).ok_or(Damage::Content("a column is missing"));
     let (kinds, kind_runs) = sealed.text_runs(group, column("kind")?)?;
     let (names, name_runs) = sealed.text_runs(group, column("name")?)?;
-    let Column::Integers(times_ms) = sealed.column(group, column("time")?)? else {
-        return Err(Damage::Content("a column of another type"));
-    };
+    let begins = name_runs.iter().scan(0, |next, (_, count)| Some(std::mem::replace(next, *next + count)));
+    let mut begins = begins.peekable();
+    let mut first_ms = Vec::with_capacity(name_runs.len());
+    let all = 0..usize::MAX;
+    pieces_of(sealed, group, column("time")?, &all, &mut |from, piece| {
+        while let Some(row) = begins.next_if(|row| *row < from + piece.rows()) {
+            first_ms.push(piece.split(row - from).1.first());
+        }
+    })?;
     let mut things = Vec::new();
     let mut kind_runs = kind_runs.into_iter();
     let (mut kind, mut kind_ends) = (None, 0);
     let mut row = 0;
-    for (name, samples) in name_runs {
+    for (index, (name, samples)) in name_runs.into_iter().enumerate() {
         while row >= kind_ends {
-            let Some((index, count)) = kind_runs.next() else { return Ok(things) };
-            (kind, kind_ends) = (Kind::parse(&kinds[index as usize]), kind_ends + count);
+            let Some((of, count)) = kind_runs.next() else { return Ok(things) };
+            (kind, kind_ends) = (Kind::parse(&kinds[of as usize]), kind_ends + count);
         }
         if let Some(kind) = kind {
-            let first_s = times_ms.get(row).map_or(0, |time| time.div_euclid(1000));
+            let first_s = first_ms.get(index).map_or(0, |time| time.div_euclid(1000));
             things.push(Thing { kind, name: names[name as usize].clone(), first_s, samples });
         }
         row += samples;

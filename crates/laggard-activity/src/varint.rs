@@ -11,6 +11,10 @@ pub fn write(out: &mut Vec<u8>, mut value: u64) {
 
 /// Reads a number from the front: the number, and how many bytes it had.
 pub fn read(bytes: &[u8]) -> Option<(u64, usize)> {
+    // Most are small.
+    if let Some(byte @ 0..0x80) = bytes.first() {
+        return Some((u64::from(*byte), 1));
+    }
     let mut value = 0;
     for (index, byte) in bytes.iter().take(10).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * index);

@@ -84,7 +84,8 @@ fn generate(raw: &Path, days: u64) -> Outcome {
                     ]);
                     disks.push(format!("lun{disk}"), &row);
                 }
-                let late_ms = (osts[0].chance() * 4.0) as u32;
+                // As the agent tells it: nothing within 50 ms.
+                let late_ms = if osts[0].chance() < 0.002 { 80 } else { 0 };
                 Snapshot { time_s: first_s + (step * INTERVAL_S) as i64, late_ms, tables: vec![disks, table] }
             });
             if path.exists() {

@@ -1,7 +1,7 @@
 //! Turns the bytes of a column into values.
 
 use super::footer::{Chunk, ColumnType};
-use super::read::{Column, Piece, TextRuns};
+use super::read::{Piece, TextRuns};
 use super::thrift::Reader as Thrift;
 use super::{delta, hybrid, number};
 use std::cell::RefCell;
@@ -12,9 +12,7 @@ const LARGEST_PAGE: usize = 1 << 28;
 /// Memory that is used for one column after the other: to ask for it anew each time would cost as much as what is done with it.
 #[derive(Default)]
 pub struct Scratch {
-    /// zstd asks the processor what it can, when it is made, and a virtual machine traps that.
-    zstd: Option<zstd::bulk::Decompressor<'static>>,
-    unpacked: Vec<u8>,
+    unpacking: Unpacking,
     dictionary: Vec<i64>,
     indices: Vec<u32>,
     values: Vec<i64>,
@@ -68,63 +66,45 @@ fn header(reader: &mut Thrift<'_>) -> Option<Header> {
     Some(Header { kind, encoding, values: values.ok()?, unpacked: unpacked.ok()?, packed: packed.ok()? })
 }
 
-/// The next page: its header, and its bytes without zstd.
-fn page<'p, 'b: 'p>(
-    bytes: &mut &'b [u8],
-    chunk: &Chunk,
-    zstd: &mut Option<zstd::bulk::Decompressor<'static>>,
-    unpacked: &'p mut Vec<u8>,
-) -> Option<(Header, &'p [u8])> {
+/// The next page as it is in the file.
+fn page<'b>(bytes: &mut &'b [u8]) -> Option<(Header, &'b [u8])> {
     let mut reader = Thrift::new(bytes);
     let header = header(&mut reader)?;
     let (body, rest) = bytes.get(reader.position..)?.split_at_checked(header.packed)?;
     *bytes = rest;
-    if !chunk.is_packed {
-        return Some((header, body));
-    }
-    if header.unpacked > LARGEST_PAGE {
-        return None;
-    }
-    if zstd.is_none() {
-        *zstd = zstd::bulk::Decompressor::new().ok();
-    }
-    unpacked.clear();
-    unpacked.reserve(header.unpacked);
-    zstd.as_mut()?.decompress_to_buffer(body, unpacked).ok()?;
-    Some((header, unpacked))
+    Some((header, body))
 }
 
-/// All of a column.
-pub fn column(mut bytes: &[u8], chunk: &Chunk, kind: ColumnType, scratch: &mut Scratch) -> Option<Column> {
-    let rows = usize::try_from(chunk.rows).ok()?;
-    match kind {
-        ColumnType::Flag => {
-            let (_, body) = page(&mut bytes, chunk, &mut scratch.zstd, &mut scratch.unpacked)?;
-            let flag = |row: usize| body.get(row / 8).map(|byte| byte >> (row % 8) & 1 == 1);
-            Some(Column::Flags((0..rows).map(flag).collect::<Option<_>>()?))
+/// Zstd, and where it unpacks to.
+#[derive(Default)]
+struct Unpacking {
+    /// It asks the processor what it can, when it is made, and a virtual machine traps that.
+    zstd: Option<zstd::bulk::Decompressor<'static>>,
+    bytes: Vec<u8>,
+}
+
+impl Unpacking {
+    /// The next page, without zstd.
+    fn page(&mut self, bytes: &mut &[u8]) -> Option<(Header, &[u8])> {
+        let (header, body) = page(bytes)?;
+        if header.unpacked > LARGEST_PAGE {
+            return None;
         }
-        ColumnType::Text => {
-            let (texts, runs) = runs(bytes, chunk, scratch)?;
-            let indices = runs.into_iter().flat_map(|(index, count)| std::iter::repeat_n(index, count));
-            Some(Column::Texts(texts, indices.collect()))
+        if self.zstd.is_none() {
+            self.zstd = zstd::bulk::Decompressor::new().ok();
         }
-        _ => {
-            let mut values = Vec::new();
-            pieces(bytes, chunk, kind, scratch, &mut |piece| match piece {
-                Piece::Absent(rows) => values.resize(values.len() + rows, crate::ABSENT),
-                Piece::Same(value, rows) => values.resize(values.len() + rows, value),
-                Piece::Values(more) => values.extend_from_slice(more),
-            })?;
-            Some(Column::Integers(values))
-        }
+        self.bytes.clear();
+        self.bytes.reserve(header.unpacked);
+        self.zstd.as_mut()?.decompress_to_buffer(body, &mut self.bytes).ok()?;
+        Some((header, &self.bytes))
     }
 }
 
 /// A column of texts, as runs.
 pub fn runs(mut bytes: &[u8], chunk: &Chunk, scratch: &mut Scratch) -> Option<TextRuns> {
-    let (header, body) = page(&mut bytes, chunk, &mut scratch.zstd, &mut scratch.unpacked)?;
+    let (header, body) = scratch.unpacking.page(&mut bytes)?;
     let texts = texts(body, header.values)?;
-    let (_, body) = page(&mut bytes, chunk, &mut scratch.zstd, &mut scratch.unpacked)?;
+    let (_, body) = scratch.unpacking.page(&mut bytes)?;
     let (width, indices) = body.split_first()?;
     let runs = hybrid::runs(indices, u32::from(*width), usize::try_from(chunk.rows).ok()?)?;
     runs.iter().all(|(index, _)| (*index as usize) < texts.len()).then_some((texts, runs))
@@ -132,7 +112,7 @@ pub fn runs(mut bytes: &[u8], chunk: &Chunk, scratch: &mut Scratch) -> Option<Te
 
 /// A column of integers, piece by piece.
 pub fn pieces(
-    mut bytes: &[u8],
+    bytes: &[u8],
     chunk: &Chunk,
     kind: ColumnType,
     scratch: &mut Scratch,
@@ -141,28 +121,63 @@ pub fn pieces(
     if matches!(kind, ColumnType::Flag | ColumnType::Text) {
         return None;
     }
-    let Scratch { zstd, unpacked, dictionary, indices, values } = scratch;
+    let rows = usize::try_from(chunk.rows).ok()?;
+    match chunk.is_packed {
+        true => packed(bytes, rows, kind, scratch, each),
+        false => differences(bytes, rows, kind, &mut scratch.values, each),
+    }
+}
+
+/// Under zstd: a dictionary or none, and one page of values.
+fn packed(
+    mut bytes: &[u8],
+    rows: usize,
+    kind: ColumnType,
+    scratch: &mut Scratch,
+    each: &mut dyn FnMut(Piece<'_>),
+) -> Option<()> {
+    let Scratch { unpacking, dictionary, indices, values } = scratch;
     dictionary.clear();
-    let mut left = usize::try_from(chunk.rows).ok()?;
+    let (mut header, mut body) = unpacking.page(&mut bytes)?;
+    if header.kind == number::DICTIONARY_PAGE {
+        integers(body, header.values, dictionary)?;
+        (header, body) = unpacking.page(&mut bytes)?;
+    }
+    if header.values != rows {
+        return None;
+    }
+    let (mut weaver, stored) = Weaver::new(&mut body, rows, kind, each)?;
+    values.clear();
+    match header.encoding {
+        number::PLAIN => {
+            integers(body, stored, values)?;
+            weaver.put(Piece::Values(values));
+        }
+        _ => look_up(body, stored, dictionary, (indices, values), &mut weaver)?,
+    }
+    weaver.finish();
+    Some(())
+}
+
+/// Delta binary packed: pages one after the other.
+fn differences(
+    mut bytes: &[u8],
+    mut left: usize,
+    kind: ColumnType,
+    values: &mut Vec<i64>,
+    each: &mut dyn FnMut(Piece<'_>),
+) -> Option<()> {
+    let mut before: Option<&[u8]> = None;
     while left > 0 {
-        let (header, mut body) = page(&mut bytes, chunk, zstd, unpacked)?;
-        if header.kind == number::DICTIONARY_PAGE {
-            integers(body, header.values, dictionary)?;
-            continue;
-        }
+        let (header, mut body) = page(&mut bytes)?;
         left = left.checked_sub(header.values)?;
-        let present = match kind {
-            ColumnType::MaybeInteger => hybrid::runs(level_bytes(&mut body)?, 1, header.values)?,
-            _ => vec![(1, header.values)],
-        };
-        let stored = present.iter().filter(|(level, _)| *level == 1).map(|(_, count)| count).sum();
-        let mut weaver = Weaver { present: present.into_iter(), left: 0, each };
-        values.clear();
-        match header.encoding {
-            number::DELTA_BINARY_PACKED => delta::decode(body, stored, values)?,
-            number::PLAIN => integers(body, stored, values)?,
-            _ => look_up(body, stored, dictionary, (&mut *indices, &mut *values), &mut weaver)?,
+        let (mut weaver, stored) = Weaver::new(&mut body, header.values, kind, each)?;
+        // The times of one thing are mostly those of the one before it.
+        if before != Some(body) || values.len() != stored {
+            values.clear();
+            delta::decode(body, stored, values)?;
         }
+        before = Some(body);
         weaver.put(Piece::Values(values));
         weaver.finish();
     }
@@ -206,7 +221,22 @@ struct Weaver<'e> {
     each: &'e mut dyn FnMut(Piece<'_>),
 }
 
-impl Weaver<'_> {
+impl<'e> Weaver<'e> {
+    /// For the rows of a page, with how many of them have a value; takes what says so from its bytes.
+    fn new(
+        body: &mut &[u8],
+        rows: usize,
+        kind: ColumnType,
+        each: &'e mut dyn FnMut(Piece<'_>),
+    ) -> Option<(Weaver<'e>, usize)> {
+        let present = match kind {
+            ColumnType::MaybeInteger => hybrid::runs(level_bytes(body)?, 1, rows)?,
+            _ => vec![(1, rows)],
+        };
+        let stored = present.iter().filter(|(level, _)| *level == 1).map(|(_, count)| count).sum();
+        Some((Weaver { present: present.into_iter(), left: 0, each }, stored))
+    }
+
     fn put(&mut self, mut piece: Piece<'_>) {
         while piece.rows() > 0 && self.seek() {
             let (now, later) = piece.split(piece.rows().min(self.left));

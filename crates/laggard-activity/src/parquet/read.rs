@@ -16,17 +16,6 @@ pub enum Damage {
     Content(&'static str),
 }
 
-/// A column in memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Column {
-    /// Integers; what is null is [`crate::ABSENT`].
-    Integers(Vec<i64>),
-    /// The different texts, and for each row which.
-    Texts(Vec<String>, Vec<u32>),
-    /// Truth values.
-    Flags(Vec<bool>),
-}
-
 /// The different texts of a column, and which of them stands how often in a row.
 pub type TextRuns = (Vec<String>, Vec<(u32, usize)>);
 
@@ -55,6 +44,15 @@ impl<'a> Piece<'a> {
         match self {
             Piece::Absent(rows) | Piece::Same(_, rows) => rows,
             Piece::Values(values) => values.len(),
+        }
+    }
+
+    /// The value of the first row.
+    pub fn first(self) -> i64 {
+        match self {
+            Piece::Absent(_) => crate::ABSENT,
+            Piece::Same(value, _) => value,
+            Piece::Values(values) => values.first().copied().unwrap_or(crate::ABSENT),
         }
     }
 
@@ -107,11 +105,6 @@ impl Reader {
     /// The index of a column.
     pub fn column_index(&self, name: &str) -> Option<usize> {
         self.footer.columns.iter().position(|(known, _)| known == name)
-    }
-
-    /// Reads one column of one row group.
-    pub fn column(&self, group: usize, column: usize) -> Result<Column, Damage> {
-        self.decoded(group, column, decode::column)
     }
 
     /// Reads a column of texts as runs of equal ones: the different texts, and which of them stands how often.

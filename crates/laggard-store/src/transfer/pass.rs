@@ -210,11 +210,7 @@ impl Pass {
         if at == self.things[index].rows.start {
             // The value itself.
             let (first, others) = part.split(1);
-            let value = match first {
-                Piece::Absent(_) => ABSENT,
-                Piece::Same(value, _) => value,
-                Piece::Values(values) => values[0],
-            };
+            let value = first.first();
             let before = std::mem::replace(&mut self.things[index].last.values[place], value);
             match (value, before) {
                 (ABSENT, _) => self.lose(at, meaning, Lost::Uncounted),

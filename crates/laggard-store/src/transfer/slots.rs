@@ -44,7 +44,7 @@ pub struct Block<'a> {
     pub slots: usize,
     /// Where the first is, among those of a target.
     first: usize,
-    loads: &'a [TargetLoad],
+    chunk: &'a Chunk,
 }
 
 impl Block<'_> {
@@ -56,8 +56,29 @@ impl Block<'_> {
     /// What a target did, with the slot; those of which too little is known are left out.
     pub fn of(&self, target: usize) -> impl Iterator<Item = (usize, &TargetLoad)> {
         let least_s = self.grid_s as f64 / 2.0;
-        let loads = &self.loads[target * CHUNK as usize + self.first..][..self.slots];
-        loads.iter().enumerate().filter(move |(_, load)| load.seconds >= least_s)
+        let loads = self.chunk.of(target).iter().skip(self.first).take(self.slots);
+        loads.enumerate().filter(move |(_, load)| load.seconds >= least_s)
+    }
+}
+
+/// The loads of all targets in [`CHUNK`] slots.
+#[derive(Debug, Default)]
+struct Chunk {
+    /// Of the first target, slot by slot, then of the next; so they come, and neighbours stay in the processor's caches.
+    loads: Vec<TargetLoad>,
+    /// Of each target, how many of its slots have been reached: what comes later is left from another chunk.
+    reached: Vec<usize>,
+}
+
+impl Chunk {
+    fn begin(&mut self, targets: usize) {
+        self.loads.resize(targets * CHUNK as usize, TargetLoad::default());
+        self.reached.clear();
+        self.reached.resize(targets, 0);
+    }
+
+    fn of(&self, target: usize) -> &[TargetLoad] {
+        &self.loads[target * CHUNK as usize..][..self.reached[target]]
     }
 }
 
@@ -65,10 +86,9 @@ impl Block<'_> {
 pub struct Slots {
     targets: usize,
     grid_s: i64,
-    /// By chunk: the loads of its first target, slot by slot, then of the next; so they come, and neighbours stay in the processor's caches.
-    chunks: BTreeMap<i64, Vec<TargetLoad>>,
-    /// Those that are no longer needed, to be used again: memory that is known to the processor is faster.
-    spare: Vec<Vec<TargetLoad>>,
+    chunks: BTreeMap<i64, Chunk>,
+    /// Those that are no longer needed, to be used again: memory that the processor knows is faster.
+    spare: Vec<Chunk>,
     /// Slots before this one are complete.
     complete: i64,
 }
@@ -92,7 +112,6 @@ impl Slots {
         times_s: &[i64],
         mut each: impl FnMut(usize, Option<&mut TargetLoad>),
     ) {
-        let size = self.targets * CHUNK as usize;
         let grid_s = self.grid_s;
         let span_s = grid_s.saturating_mul(CHUNK);
         let mut done = 0;
@@ -101,11 +120,11 @@ impl Slots {
             let start_s = number * span_s;
             let chunk = self.chunks.entry(number).or_insert_with(|| {
                 let mut chunk = self.spare.pop().unwrap_or_default();
-                chunk.clear();
-                chunk.resize(size, TargetLoad::default());
+                chunk.begin(self.targets);
                 chunk
             });
-            let loads = &mut chunk[target * CHUNK as usize..][..CHUNK as usize];
+            let loads = &mut chunk.loads[target * CHUNK as usize..][..CHUNK as usize];
+            let reached = &mut chunk.reached[target];
             let complete = self.complete.saturating_sub(number * CHUNK);
             // Moments are in order: those of one chunk come together, and each is mostly in the slot after the one before it.
             let is_here = |time_s: &&i64| (start_s..start_s.saturating_add(span_s)).contains(*time_s);
@@ -121,8 +140,12 @@ impl Slots {
                         from_s = start_s + slot * grid_s;
                     }
                 }
-                let load = (slot >= complete).then(|| &mut loads[slot as usize]);
-                each(done, load);
+                let place = slot as usize;
+                if place >= *reached {
+                    loads[*reached..=place].fill(TargetLoad::default());
+                    *reached = place + 1;
+                }
+                each(done, (slot >= complete).then(|| &mut loads[place]));
                 done += 1;
             }
         }
@@ -131,13 +154,13 @@ impl Slots {
     /// Hands over all slots before a moment.
     pub fn complete_before(&mut self, time_s: i64, each: &mut dyn FnMut(&Block<'_>)) {
         let to = time_s.div_euclid(self.grid_s);
-        while let Some((chunk, loads)) = self.chunks.first_key_value() {
-            let start = chunk * CHUNK;
+        while let Some((number, chunk)) = self.chunks.first_key_value() {
+            let start = number * CHUNK;
             let (from, end) = (start.max(self.complete), (start + CHUNK).min(to));
             if from < end {
                 let (from_s, slots, first) =
                     (from * self.grid_s, (end - from) as usize, (from - start) as usize);
-                each(&Block { from_s, grid_s: self.grid_s, slots, first, loads });
+                each(&Block { from_s, grid_s: self.grid_s, slots, first, chunk });
             }
             if to < start + CHUNK {
                 break;
