@@ -90,14 +90,17 @@ impl Survey {
     /// Takes the utilization in one interval, and its transactions: those of the best size, and all whose size is known.
     #[inline]
     pub fn observe(&mut self, utilization: f64, optimal: f64, sized: f64) {
-        let bin = (utilization / BIN).clamp(0.0, BINS as f64) as u8 as usize;
-        self.distribution[bin] += 1;
+        // A cast keeps within bounds: what is above them is in the last bin.
+        let bin = usize::from((utilization / BIN) as u8);
+        self.distribution[bin.min(BINS)] += 1;
         let share = &mut self.shares[Class::of(utilization) as usize];
         share.observations += 1;
         share.optimal += optimal;
         share.sized += sized;
         self.sum += utilization;
-        self.highest = self.highest.max(utilization);
+        if utilization > self.highest {
+            self.highest = utilization;
+        }
     }
 
     /// How many intervals were observed.

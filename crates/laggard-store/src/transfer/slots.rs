@@ -2,6 +2,7 @@
 
 use laggard_core::fsu::Load;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Slots that are kept together.
 const CHUNK: i64 = 256;
@@ -55,9 +56,21 @@ impl Block<'_> {
 
     /// What a target did, with the slot; those of which too little is known are left out.
     pub fn of(&self, target: usize) -> impl Iterator<Item = (usize, &TargetLoad)> {
+        self.within(target, 0..self.slots)
+    }
+
+    /// The same, of some slots.
+    #[inline]
+    pub fn within(&self, target: usize, slots: Range<usize>) -> impl Iterator<Item = (usize, &TargetLoad)> {
         let least_s = self.grid_s as f64 / 2.0;
-        let loads = self.chunk.of(target).iter().skip(self.first).take(self.slots);
-        loads.enumerate().filter(move |(_, load)| load.seconds >= least_s)
+        let reached = self.chunk.of(target);
+        let end = reached.len().min(self.first + slots.end);
+        let loads = &reached[end.min(self.first + slots.start)..end];
+        loads
+            .iter()
+            .zip(slots)
+            .filter(move |(load, _)| load.seconds >= least_s)
+            .map(|(load, slot)| (slot, load))
     }
 }
 
@@ -141,9 +154,9 @@ impl Slots {
                     }
                 }
                 let place = slot as usize;
-                if place >= *reached {
-                    loads[*reached..=place].fill(TargetLoad::default());
-                    *reached = place + 1;
+                while *reached <= place {
+                    loads[*reached] = TargetLoad::default();
+                    *reached += 1;
                 }
                 each(done, (slot >= complete).then(|| &mut loads[place]));
                 done += 1;

@@ -14,6 +14,7 @@ use laggard_store::Recording;
 use laggard_store::transfer::{self, Account, Block, Composition, Target, TargetLoad};
 use metadata::MetadataUse;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Points of a series, at most: what a plot can show.
 const MOST_POINTS: i64 = 1000;
@@ -387,6 +388,11 @@ impl Adding {
     fn block(&mut self, block: &Block<'_>) {
         let point = |slot: usize| block.time_s(slot).div_euclid(self.step_s) * self.step_s;
         let points: Vec<i64> = (0..block.slots).map(point).collect();
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for run in points.chunk_by(|a, b| a == b) {
+            let start = runs.last().map_or(0, |before| before.end);
+            runs.push(start..start + run.len());
+        }
         let most_s = 1.75 * self.grid_s as f64;
         self.busy.clear();
         for file_system in &mut self.file_systems {
@@ -394,22 +400,30 @@ impl Adding {
             self.together.resize(block.slots, Together::default());
             for index in file_system.targets.iter().copied() {
                 let target = &mut self.targets[index];
-                let mut slots = block.of(index).peekable();
                 // Of one point after the other: this is what costs time.
-                while let Some(time_s) = slots.peek().map(|(slot, _)| points[*slot]) {
-                    let (mut all, mut count, mut sum, mut highest) = (TargetLoad::default(), 0, 0.0, 0.0f64);
-                    while let Some((slot, load)) = slots.next_if(|(slot, _)| points[*slot] == time_s) {
+                for run in &runs {
+                    let (mut all, mut count, mut sum, mut highest) = (TargetLoad::default(), 0, 0.0, 0.0);
+                    for (slot, load) in block.within(index, run.clone()) {
                         let utilization = target.model.utilization(&load.load, load.seconds);
                         all.add(load);
-                        (count, sum, highest) = (count + 1, sum + utilization, highest.max(utilization));
+                        (count, sum) = (count + 1, sum + utilization);
+                        if utilization > highest {
+                            highest = utilization;
+                        }
                         target.of.survey.observe(utilization, load.optimal, load.sized);
                         self.together[slot].add(utilization, load);
-                        self.twice[index] += u64::from(load.seconds > most_s);
+                        if load.seconds > most_s {
+                            self.twice[index] += 1;
+                        }
                         if Contention::is_busy(utilization) {
                             self.busy.push((slot, (index, utilization)));
                         }
                     }
-                    let point = Point::new(&target.model, all, count, sum, highest);
+                    if count == 0 {
+                        continue;
+                    }
+                    let (time_s, point) =
+                        (points[run.start], Point::new(&target.model, all, count, sum, highest));
                     target.of.add(time_s, &point);
                     // The file system was observed in so many slots, not by so many targets.
                     let in_all = Point { observations: 0, sum: 0.0, highest: 0.0, observed_s: 0.0, ..point };
