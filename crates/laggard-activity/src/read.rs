@@ -3,7 +3,7 @@
 use crate::growth::{self, Growth, Rows};
 use crate::kind::{Kind, Nature};
 use crate::parquet::Reader;
-use crate::parquet::read::{Damage, Piece};
+use crate::parquet::read::{Damage, Fingerprint, Piece};
 use crate::seal::{self, key};
 use crate::tail::{Frame, Origin, TailReader};
 use crate::{ABSENT, name};
@@ -372,7 +372,7 @@ fn growth_of_group(
     let things = rows.things.iter().map(|(index, of_thing)| (name(*index), of_thing.clone())).collect();
     to.begin(&Rows { things, times_s: &rows.times_s, late_ms: &rows.late_ms });
     // Many counters never move, and their columns are all the same: one is read for all of them.
-    let mut still: Option<((u64, u64, u32), Vec<(usize, Piece<'static>)>)> = None;
+    let mut still: Option<(Fingerprint, Vec<(usize, Piece<'static>)>)> = None;
     for field in fields {
         let Some(column) = sealed.column_index(kind.fields[*field].name) else {
             to.piece(*field, 0, Piece::Absent(rows.range.len()));

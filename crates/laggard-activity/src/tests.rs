@@ -17,7 +17,7 @@ fn origin() -> Origin {
 
 /// A counter that hardly ever grows twice by the same: no dictionary is good for it.
 fn written(disk: i64, second: i64) -> i64 {
-    (1 << 40) + second * 100_000 + (second * second * (7919 + 2 * disk) & 0xffff)
+    (1 << 40) + second * 100_000 + ((second * second * (7919 + 2 * disk)) & 0xffff)
 }
 
 /// A snapshot of a host with some disks; counters grow, one wraps at 32 bits, one disk lacks what old kernels lack.

@@ -19,6 +19,9 @@ pub enum Damage {
 /// The different texts of a column, and which of them stands how often in a row.
 pub type TextRuns = (Vec<String>, Vec<(u32, usize)>);
 
+/// Length, length without zstd, checksum.
+pub type Fingerprint = (u64, u64, u32);
+
 /// An open file.
 pub struct Reader {
     file: File,
@@ -122,7 +125,7 @@ impl Reader {
     }
 
     /// What tells the bytes of a column from others, without reading them: two with the same are the same.
-    pub fn fingerprint(&self, group: usize, column: usize) -> Option<(u64, u64, u32)> {
+    pub fn fingerprint(&self, group: usize, column: usize) -> Option<Fingerprint> {
         let chunk = self.footer.groups.get(group)?.chunks.get(column)?;
         Some((chunk.length, chunk.unpacked, chunk.crc))
     }

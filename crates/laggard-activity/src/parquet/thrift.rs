@@ -292,10 +292,11 @@ mod tests {
             seen.push(field.id);
             match field.id {
                 1 => number = reader.int(field)?,
-                3 => reader.list(field, |reader, item| Some(texts.push(reader.text(item)?.to_string())))?,
-                4 => reader.structure(field, |reader, field| Some(inner = reader.int(field)?))?,
+                3 => reader
+                    .list(field, |reader, item| reader.text(item).map(|text| texts.push(text.to_string())))?,
+                4 => reader.structure(field, |reader, field| reader.int(field).map(|value| inner = value))?,
                 5 => reader.list(field, |reader, item| {
-                    reader.structure(item, |reader, field| Some(items.push(reader.int(field)?)))
+                    reader.structure(item, |reader, field| reader.int(field).map(|value| items.push(value)))
                 })?,
                 _ => reader.skip(field)?,
             }

@@ -146,7 +146,7 @@ impl Slots {
                 match time_s - from_s {
                     into if (0..grid_s).contains(&into) => {}
                     into if (grid_s..2 * grid_s).contains(&into) => {
-                        (slot, from_s) = (slot + 1, from_s + grid_s)
+                        (slot, from_s) = (slot + 1, from_s + grid_s);
                     }
                     _ => {
                         slot = (time_s - start_s) / grid_s;

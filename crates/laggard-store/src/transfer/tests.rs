@@ -60,7 +60,7 @@ fn record(
     };
     let snapshots: Vec<Snapshot> = (0..samples).map(snapshot).collect();
     let mut tail = TailWriter::create(&path, origin.clone(), 0).unwrap();
-    for part in snapshots[..sealed].chunks(40) {
+    for part in snapshots[..sealed].chunks(12) {
         tail.append(part).unwrap();
         let reader = TailReader::open(&path).unwrap();
         seal::seal(&name::beside(&path, name::SEALED), &reader).unwrap();
@@ -329,6 +329,29 @@ fn where_brw_stats_cannot_be_read_for_a_while_only_that_while_is_lost() {
         );
         assert!(slots.values().flatten().all(|load| load.load.writes == 5.0));
     }
+}
+
+#[test]
+fn a_recording_without_sums_is_not_known_rather_than_idle() {
+    // As an agent of before has left it.
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Origin { host: "oss1".into(), interval_s: 5, kinds: vec![&TRANSFER] };
+    let path = folder.path().join(name::stem("oss1", START_S) + ".tail");
+    let snapshot = |index: i64| {
+        let mut table = Table::new(&TRANSFER);
+        let row = counts(5 * index, 2);
+        match index {
+            ..50 => table.push("fs-OST0000", &row[..laggard_activity::transfer::ALL]),
+            _ => table.push("fs-OST0000", &summed("fs-OST0000", row)),
+        }
+        Snapshot { time_s: START_S + 5 * index, late_ms: 0, tables: vec![table] }
+    };
+    let mut tail = TailWriter::create(&path, origin, 0).unwrap();
+    tail.append(&(0..100).map(snapshot).collect::<Vec<_>>()).unwrap();
+    let (_, slots, account) = replayed(folder.path(), 5);
+    assert_eq!((slots.len(), account.uncounted, account.holes), (49, 49, 1));
+    assert!(slots.values().flatten().all(|load| load.load.writes == 10.0));
+    assert_eq!(account.compositions[0][1][size_of(1 << 20)], 49 * 10);
 }
 
 proptest! {

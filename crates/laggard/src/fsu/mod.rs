@@ -247,7 +247,7 @@ impl Utilization {
             targets: uses,
         };
         let mut account = transfer::replay(hosts, &targets, asked.grid_s, &best, progress, &mut |block| {
-            adding.block(block)
+            adding.block(block);
         });
         let Adding { step_s, mut file_systems, shared, mut targets, twice, .. } = adding;
         // Now and then two samples fall into one slot.
