@@ -261,14 +261,15 @@ pub fn replay(
 }
 
 /// The size from which on a transaction is of the best kind, for each target: the largest of which its file system has more than a stray one
-/// in a thousand, by what the counters grew from the first file to the last.
+/// in a thousand, by what the counters grew from the first segment that was asked for to the last.
 pub fn best_sizes(hosts: &Hosts, targets: &[Target]) -> Vec<usize> {
     let mut systems: BTreeMap<Option<String>, [u64; SIZES]> = BTreeMap::new();
-    let is_wanted = |file: &&FileInfo| !wanted_segments(hosts, file).is_empty();
     for host in hosts.iter().filter(|host| !host.transfers.is_empty()) {
-        let first = host.files.iter().filter(is_wanted).find_map(|file| edge(file, End::First));
-        let last = host.files.iter().rev().filter(is_wanted).find_map(|file| edge(file, End::Last));
-        let first = first.unwrap_or_default();
+        let wanted = |file: &FileInfo| wanted_segments(hosts, file);
+        let first_of = |file: &FileInfo| edge(file, *wanted(file).first()?, End::First);
+        let last_of = |file: &FileInfo| edge(file, *wanted(file).last()?, End::Last);
+        let first = host.files.iter().find_map(first_of).unwrap_or_default();
+        let last = host.files.iter().rev().find_map(last_of);
         for (thing, values) in last.unwrap_or_default() {
             let counts = systems.entry(file_system(&thing).map(str::to_string)).or_insert([0; SIZES]);
             let before = first.get(&thing).copied().unwrap_or([0; 2 * SIZES]);
@@ -294,12 +295,11 @@ enum End {
     Last,
 }
 
-/// Transactions by size, of all targets of a file, at one of its ends.
-fn edge(file: &FileInfo, end: End) -> Option<BTreeMap<String, [i64; 2 * SIZES]>> {
+/// Transactions by size, of all targets of a file, at one end of a segment.
+fn edge(file: &FileInfo, segment: usize, end: End) -> Option<BTreeMap<String, [i64; 2 * SIZES]>> {
     let counters = file.open().ok()?;
     let fields: Vec<usize> = count_fields().collect();
     let mut found = BTreeMap::new();
-    let segment = if end == End::First { 0 } else { counters.segments().checked_sub(1)? };
     let read = counters.scan(segment, &TRANSFER, &fields, &mut |stretch| {
         let at = if end == End::First { 0 } else { stretch.times_s.len() - 1 };
         let value = |size: usize| match stretch.fields[size][at] {
