@@ -71,23 +71,34 @@ struct Intervals {
 }
 
 impl Intervals {
-    /// So many, of which nothing is known yet.
+    /// So many. What one field tells alone is left as it is until that field comes.
     fn reset(&mut self, count: usize, has_moved: bool) {
-        fn fill<T: Clone>(list: &mut Vec<T>, count: usize, value: T) {
-            list.clear();
-            list.resize(count, value);
-        }
-        fill(&mut self.times_s, count, 0);
-        fill(&mut self.seconds, count, 0.0);
-        fill(&mut self.lost, count, Some(Lost::First));
-        fill(&mut self.optimal, count, 0.0);
+        self.times_s.resize(count, 0);
+        self.seconds.resize(count, 0.0);
+        self.lost.resize(count, None);
+        self.optimal.clear();
+        self.optimal.resize(count, 0.0);
         for way in 0..2 {
-            fill(&mut self.transactions[way], count, 0.0);
-            fill(&mut self.bytes[way], count, 0.0);
-            fill(&mut self.moved[way], count, if has_moved { 0.0 } else { f64::NAN });
+            self.transactions[way].resize(count, 0.0);
+            self.bytes[way].resize(count, 0.0);
+            self.moved[way].resize(count, 0.0);
+            if !has_moved {
+                self.moved[way].fill(f64::NAN);
+            }
         }
     }
 
+    /// The list that a field tells alone, and in which unit.
+    fn told_by(&mut self, meaning: Meaning) -> Option<(&mut Vec<f64>, f64)> {
+        match meaning {
+            Meaning::Moved(way) => Some((&mut self.moved[way], 1.0)),
+            Meaning::Transactions(way) => Some((&mut self.transactions[way], 1.0)),
+            Meaning::Sectors(way) => Some((&mut self.bytes[way], 512.0)),
+            Meaning::OfSize(_) => None,
+        }
+    }
+
+    #[inline]
     fn add_to(&self, slot: &mut TargetLoad, at: usize, counts_sizes: bool) {
         let load = Load {
             reads: self.transactions[0][at],
@@ -141,6 +152,7 @@ impl Pass {
         let rows = &self.rows;
         let mut gaps = Gaps::new();
         for thing in &self.things {
+            let (mut intervals, mut seconds) = (0, 0.0);
             slots.each_load(thing.target, &rows.times_s[thing.rows.clone()], |index, slot| {
                 let at = thing.rows.start + index;
                 match (rows.lost[at], slot) {
@@ -150,12 +162,14 @@ impl Pass {
                     (Some(Lost::Uncounted), _) => account.uncounted += 1,
                     (Some(Lost::Reset), _) => account.resets += 1,
                     (None, Some(slot)) => {
-                        account.intervals += 1;
-                        account.seconds[thing.target] += rows.seconds[at];
+                        intervals += 1;
+                        seconds += rows.seconds[at];
                         rows.add_to(slot, at, self.counts_sizes);
                     }
                 }
             });
+            account.intervals += intervals;
+            account.seconds[thing.target] += seconds;
             let known = &mut self.latest[thing.target];
             known.retain(|latest| (&latest.host, latest.kind) != (&thing.last.host, thing.last.kind));
             known.push(thing.last.clone());
@@ -228,7 +242,7 @@ impl Pass {
                 rows.for_each(|at| self.lose(at, meaning, Lost::Uncounted));
             }
             // Most counters stand still most of the time.
-            Piece::Same(0, _) if value != ABSENT => {}
+            Piece::Same(0, _) if value != ABSENT => self.stand(rows, meaning),
             Piece::Same(each, count) => value = self.steps(index, rows, meaning, value, &vec![each; count]),
             Piece::Values(steps) => value = self.steps(index, rows, meaning, value, steps),
         }
@@ -264,8 +278,7 @@ impl Pass {
     /// A step of one interval; one down loses it.
     fn grow(&mut self, index: usize, at: usize, meaning: Meaning, step: i64) {
         match step {
-            0 => {}
-            1.. => self.add(index, at..at + 1, meaning, &[step]),
+            0.. => self.add(index, at..at + 1, meaning, &[step]),
             _ => {
                 self.rows.lost[at].get_or_insert(Lost::Reset);
             }
@@ -274,18 +287,17 @@ impl Pass {
 
     /// Steps of intervals, none down.
     fn add(&mut self, index: usize, rows: Range<usize>, meaning: Meaning, steps: &[i64]) {
-        let known = &mut self.rows;
-        let add = |list: &mut [f64], times: f64| {
-            list[rows.clone()].iter_mut().zip(steps).for_each(|(sum, step)| *sum += *step as f64 * times);
-        };
-        match meaning {
-            Meaning::Moved(way) => add(&mut known.moved[way], 1.0),
-            Meaning::Transactions(way) => add(&mut known.transactions[way], 1.0),
-            Meaning::Sectors(way) => add(&mut known.bytes[way], 512.0),
-            Meaning::OfSize(size) if size >= self.best[self.things[index].target] => {
-                add(&mut known.optimal, 1.0);
-            }
-            Meaning::OfSize(_) => {}
+        if let Some((list, times)) = self.rows.told_by(meaning) {
+            list[rows].iter_mut().zip(steps).for_each(|(value, step)| *value = *step as f64 * times);
+        } else if matches!(meaning, Meaning::OfSize(size) if size >= self.best[self.things[index].target]) {
+            self.rows.optimal[rows].iter_mut().zip(steps).for_each(|(sum, step)| *sum += *step as f64);
+        }
+    }
+
+    /// Intervals in which a counter stood still.
+    fn stand(&mut self, rows: Range<usize>, meaning: Meaning) {
+        if let Some((list, _)) = self.rows.told_by(meaning) {
+            list[rows].fill(0.0);
         }
     }
 

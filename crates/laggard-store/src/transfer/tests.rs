@@ -341,7 +341,7 @@ fn a_recording_without_sums_is_not_known_rather_than_idle() {
         let mut table = Table::new(&TRANSFER);
         let row = counts(5 * index, 2);
         match index {
-            ..50 => table.push("fs-OST0000", &row[..laggard_activity::transfer::ALL]),
+            ..50 => table.push("fs-OST0000", &row[..ALL]),
             _ => table.push("fs-OST0000", &summed("fs-OST0000", row)),
         }
         Snapshot { time_s: START_S + 5 * index, late_ms: 0, tables: vec![table] }
