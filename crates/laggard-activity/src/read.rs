@@ -217,7 +217,7 @@ fn inventory_of_group(sealed: &Reader, group: usize) -> Result<Vec<Thing>, Damag
     let begins = name_runs.iter().scan(0, |next, (_, count)| Some(std::mem::replace(next, *next + count)));
     let mut begins = begins.peekable();
     let mut first_ms = Vec::with_capacity(name_runs.len());
-    let all = 0..usize::MAX;
+    let all = 0..name_runs.iter().map(|(_, count)| count).sum();
     pieces_of(sealed, group, column("time")?, &all, &mut |from, piece| {
         while let Some(row) = begins.next_if(|row| *row < from + piece.rows()) {
             first_ms.push(piece.split(row - from).1.first());
@@ -288,6 +288,11 @@ impl KindRows {
                 things.push((name, first - range.start..end - range.start));
             }
         }
+        // Each thing comes once, in the order of names.
+        let name = |(index, _): &(u32, Range<usize>)| names.get(*index as usize);
+        if !things.is_sorted_by(|a, b| name(a) < name(b)) {
+            return Err(Damage::Content("rows that are out of order"));
+        }
         let mut times_s = values(sealed, group, column("time")?, &range)?;
         times_s.iter_mut().for_each(|time| *time = time.div_euclid(1000));
         let late_ms = values(sealed, group, column("late_ms")?, &range)?;
@@ -303,10 +308,7 @@ fn values(sealed: &Reader, group: usize, column: usize, rows: &Range<usize>) -> 
         Piece::Same(value, rows) => values.resize(values.len() + rows, value),
         Piece::Values(more) => values.extend_from_slice(more),
     })?;
-    match values.len() == rows.len() {
-        true => Ok(values),
-        false => Err(Damage::Content("a column that is too short")),
-    }
+    Ok(values)
 }
 
 /// Some rows of a column of integers, piece by piece, each with its first row among them.
@@ -326,7 +328,8 @@ fn pieces_of(
             each(first - rows.start, wanted.split(last - first).0);
         }
         row = end;
-    })
+    })?;
+    if row < rows.end { Err(Damage::Content("a column that is too short")) } else { Ok(()) }
 }
 
 fn scan_group(

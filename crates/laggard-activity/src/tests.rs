@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::kind::{DISK, HOST, NET};
+use crate::parquet::decode::{self, Scratch};
+use crate::parquet::{Chunk, Footer, Reader};
 use ::parquet::basic::Compression;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::RowAccessor;
@@ -336,6 +338,49 @@ proptest! {
         fs::remove_file(place.tail()).unwrap();
         for name in ["reads", "in_flight", "minor"] {
             prop_assert_eq!(field(&place.stem, name), expected(&snapshots, name));
+        }
+    }
+
+    /// Behind the checksums too, nothing may panic, run for ever or ask for all memory.
+    #[test]
+    fn wrong_bytes_behind_the_checksum_are_no_panic(
+        flips in proptest::collection::vec((any::<u16>(), any::<u8>()), 1..5), more_rows in -2i64..3,
+    ) {
+        let place = Place::new();
+        let (_, sealed) = small_files(&place);
+        let flip = |bytes: &mut [u8]| {
+            for (at, to) in &flips {
+                let length = bytes.len();
+                bytes[*at as usize % length] = *to;
+            }
+        };
+        let footer = Reader::open(File::open(place.sealed()).unwrap()).unwrap().footer().clone();
+        for (chunk, (_, kind)) in footer.groups[0].chunks.iter().zip(&footer.columns) {
+            let mut own = sealed[chunk.offset as usize..][..chunk.length as usize].to_vec();
+            flip(&mut own);
+            let chunk = Chunk { rows: (chunk.rows as i64 + more_rows) as u64, ..*chunk };
+            Scratch::with(|_, scratch| {
+                let _ = decode::runs(&own, &chunk, scratch);
+                let mut rows = 0;
+                let read = decode::pieces(&own, &chunk, *kind, scratch, &mut |piece| rows += piece.rows());
+                prop_assert!(read.is_none() || rows as u64 == chunk.rows);
+                Ok(())
+            })?;
+        }
+        let length = Footer::length(sealed[sealed.len() - 8..].try_into().unwrap()).unwrap() as usize;
+        let mut end = sealed[sealed.len() - length..].to_vec();
+        let inner = 8..end.len() - 8;
+        flip(&mut end[inner.clone()]);
+        let crc = crc32fast::hash(&end[inner]).to_le_bytes();
+        end[4..8].copy_from_slice(&crc);
+        let whole = [&sealed[..sealed.len() - length], &end].concat();
+        fs::remove_file(place.tail()).unwrap();
+        fs::write(place.sealed(), whole).unwrap();
+        if let Ok(activity) = Activity::open(&place.stem) {
+            for segment in 0..activity.segments() {
+                let _ = activity.inventory(segment);
+                let _ = activity.scan(segment, &DISK, &[0, 6], &mut |_| {});
+            }
         }
     }
 }

@@ -153,7 +153,8 @@ fn packed(
             integers(body, stored, values)?;
             weaver.put(Piece::Values(values));
         }
-        _ => look_up(body, stored, dictionary, (indices, values), &mut weaver)?,
+        number::RLE_DICTIONARY => look_up(body, stored, dictionary, (indices, values), &mut weaver)?,
+        _ => return None,
     }
     weaver.finish();
     Some(())
@@ -170,6 +171,9 @@ fn differences(
     let mut before: Option<&[u8]> = None;
     while left > 0 {
         let (header, mut body) = page(&mut bytes)?;
+        if header.encoding != number::DELTA_BINARY_PACKED {
+            return None;
+        }
         left = left.checked_sub(header.values)?;
         let (mut weaver, stored) = Weaver::new(&mut body, header.values, kind, each)?;
         // The times of one thing are mostly those of the one before it.

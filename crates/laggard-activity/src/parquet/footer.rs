@@ -70,6 +70,9 @@ pub struct Footer {
     pub keys: BTreeMap<String, String>,
 }
 
+/// More than any row group that we write: a damaged number must not ask for all memory.
+const MOST_ROWS: u64 = 1 << 24;
+
 /// The key under which the chunks' checksums are kept.
 const CRC_KEY: &str = "laggard.crc32";
 /// In front of the metadata: this, and the metadata's checksum.
@@ -276,8 +279,14 @@ fn chunk(reader: &mut Reader<'_>, item: Field) -> Option<(Chunk, Option<(i64, i6
     let (mut found, mut dictionary, mut span_ms) = (Chunk::default(), None, None);
     reader.structure(item, |reader, field| {
         match field.id {
-            4 => found.is_packed = reader.int(field)? as i32 == number::ZSTD,
-            5 => found.rows = reader.size(field)?,
+            4 => {
+                found.is_packed = match reader.int(field)? as i32 {
+                    number::ZSTD => true,
+                    number::UNCOMPRESSED => false,
+                    _ => return None,
+                }
+            }
+            5 => found.rows = reader.size(field).filter(|rows| *rows <= MOST_ROWS)?,
             6 => found.unpacked = reader.size(field)?,
             7 => found.length = reader.size(field)?,
             9 => found.data_offset = reader.size(field)?,

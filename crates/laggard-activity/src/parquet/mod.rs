@@ -1,6 +1,6 @@
 //! As much of Parquet as an activity file uses, written so that any Parquet reader opens it.
 //!
-//! Flat columns of integers, texts and truth values; dictionary or plain encoding; zstd. Beyond the standard, every byte that
+//! Flat columns of integers, texts and truth values; dictionary or plain encoding under zstd, or delta binary packing without. Beyond the standard, every byte that
 //! is read is covered by a checksum: one per column chunk, kept in the metadata, and one for the metadata itself, in front of
 //! it. docs/decisions/0007 says why this is not the `parquet` crate; the tests read every file with that crate too.
 

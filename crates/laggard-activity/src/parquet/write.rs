@@ -66,10 +66,10 @@ impl<W: Write> Writer<W> {
                     self.group.span_ms = (bounds.0.copied().unwrap_or(0), bounds.1.copied().unwrap_or(0));
                 }
                 let is_required = self.column_type() != ColumnType::MaybeInteger;
-                let levels =
+                let levels_of =
                     |present: &[(bool, usize)]| if is_required { Vec::new() } else { levels(present) };
-                let packed = self.integers(values, levels(present), rows_of(present))?;
-                let delta = deltas(values, &split(present, cuts), levels)?;
+                let packed = self.integers(values, levels_of(present), rows_of(present))?;
+                let delta = deltas(values, &split(present, cuts), levels_of)?;
                 let is_packed = delta.bytes.len() as f64 > packed.bytes.len() as f64 * WORTH;
                 (rows_of(present), if is_packed { packed } else { delta }, is_packed)
             }
@@ -223,7 +223,7 @@ fn rows_of(present: &[(bool, usize)]) -> usize {
     present.iter().map(|(_, count)| count).sum()
 }
 
-/// Cuts rows into pages, each with a value or more. What begins is far from what was before it: it gets a page of its own, and widens no other.
+/// Cuts rows into pages, each with a value or more if there are any. What begins is far from what was before it: it gets a page of its own, and widens no other.
 fn split(present: &[(bool, usize)], cuts: &[usize]) -> Vec<Vec<(bool, usize)>> {
     let mut pages = vec![Vec::new()];
     let (mut row, mut has_value) = (0, false);

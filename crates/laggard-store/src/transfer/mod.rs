@@ -96,7 +96,9 @@ pub type Composition = [[u64; SIZES]; 2];
 pub struct Account {
     /// What each target's transactions were.
     pub compositions: Vec<Composition>,
-    /// Of how many seconds of each that is known.
+    /// Targets whose compositions lack something of these seconds.
+    pub incomplete: Vec<bool>,
+    /// Of how many seconds of each target the growth is known.
     pub seconds: Vec<f64>,
     /// Intervals whose growth is known.
     pub intervals: u64,
@@ -114,6 +116,7 @@ impl Account {
     fn new(targets: usize) -> Account {
         Account {
             compositions: vec![Composition::default(); targets],
+            incomplete: vec![false; targets],
             seconds: vec![0.0; targets],
             ..Account::default()
         }
@@ -140,24 +143,27 @@ impl Plan {
         self.index.get(&name_of(host, thing)).copied()
     }
 
-    /// Reads what a host has counted in a segment into slots. Returns whose sizes were counted, and says what could not be read.
+    /// Reads what a host has counted in a segment into slots. Returns whose sizes were counted, if that could be read, and
+    /// what could not be.
     fn read(
         &self,
         (pass, slots, account): (&mut Pass, &mut Slots, &mut Account),
         host: &str,
         counters: &dyn Counters,
         segment: usize,
-    ) -> (Gaps, Vec<Damage>) {
+    ) -> (Option<Gaps>, Vec<Damage>) {
         let patience_ms = PATIENCE_MS * i64::from(counters.origin().interval_s.max(1));
-        let (mut counted, mut damaged) = (Gaps::new(), Vec::new());
+        let (mut counted, mut damaged) = (None, Vec::new());
         let place = |thing: &str| self.place(host, thing);
         match pass.read(counters, segment, (host, &self.by_size), patience_ms, &place) {
-            Ok(()) => counted = pass.hand_over(slots, account),
+            Ok(()) => counted = Some(pass.hand_over(slots, account)),
             Err(damage) => damaged.push(damage),
         }
         // Devices whose sizes are not counted, or were not yet.
-        let is_left =
-            |index: usize| self.targets[index].file_system.is_none() && !counted.contains_key(&index);
+        let is_left = |index: usize| {
+            self.targets[index].file_system.is_none()
+                && !counted.as_ref().is_some_and(|counted| counted.contains_key(&index))
+        };
         let is_of_host = |target: &Target| target.file_system.is_none() && target.host == host;
         if !(0..self.targets.len()).any(|index| is_left(index) && is_of_host(&self.targets[index])) {
             return (counted, damaged);
@@ -236,9 +242,10 @@ pub fn replay(
         };
         let host = part.host.name.as_str();
         let into = (&mut pass, &mut slots, &mut account);
-        let (gaps, mut damaged) = plan.read(into, host, &*counters, part.segment);
-        let place = |thing: &str| plan.place(host, thing);
-        damaged.extend(sizes.segment(host, (&counters, part.segment), &gaps, &place).err());
+        let (gaps, damaged) = plan.read(into, host, &*counters, part.segment);
+        if let Some(gaps) = gaps {
+            sizes.segment(host, (&counters, part.segment), &gaps, &|thing| plan.place(host, thing));
+        }
         for damage in damaged {
             let (from, to) = part.file.segments[part.segment];
             account.damaged.push(format!(
@@ -251,12 +258,11 @@ pub fn replay(
     }
     slots.complete_before(i64::MAX, each);
     for host in hosts.iter() {
-        let read = sizes.catch_up(&host.name, &|thing| plan.place(&host.name, thing));
-        account
-            .damaged
-            .extend(read.err().map(|damage| format!("{}: {damage}: sizes are missing", host.name)));
+        sizes.catch_up(&host.name, &|thing| plan.place(&host.name, thing));
     }
     account.compositions = sizes.compositions();
+    account.damaged.append(&mut sizes.damaged);
+    account.incomplete = sizes.incomplete;
     account
 }
 

@@ -153,8 +153,12 @@ impl Pass {
         let mut gaps = Gaps::new();
         for thing in &self.things {
             let (mut intervals, mut seconds) = (0, 0.0);
+            let lost: &mut Vec<usize> = gaps.entry(thing.target).or_default();
             slots.each_load(thing.target, &rows.times_s[thing.rows.clone()], |index, slot| {
                 let at = thing.rows.start + index;
+                if rows.lost[at].is_some() || slot.is_none() {
+                    lost.push(index);
+                }
                 match (rows.lost[at], slot) {
                     (Some(Lost::First | Lost::Unwanted), _) => {}
                     // What comes when its slot is complete already comes too late.
@@ -173,8 +177,6 @@ impl Pass {
             let known = &mut self.latest[thing.target];
             known.retain(|latest| (&latest.host, latest.kind) != (&thing.last.host, thing.last.kind));
             known.push(thing.last.clone());
-            let lost = rows.lost[thing.rows.clone()].iter().enumerate();
-            gaps.insert(thing.target, lost.filter(|(_, lost)| lost.is_some()).map(|(row, _)| row).collect());
         }
         gaps
     }

@@ -51,7 +51,7 @@ pub struct Block<'a> {
 impl Block<'_> {
     /// The first second of a slot.
     pub fn time_s(&self, slot: usize) -> i64 {
-        self.from_s + slot as i64 * self.grid_s
+        self.from_s.saturating_add(slot as i64 * self.grid_s)
     }
 
     /// What a target did, with the slot; those of which too little is known are left out.
@@ -130,7 +130,7 @@ impl Slots {
         let mut done = 0;
         while let Some(first_s) = times_s.get(done) {
             let number = first_s.div_euclid(span_s);
-            let start_s = number * span_s;
+            let start_s = number.saturating_mul(span_s);
             let chunk = self.chunks.entry(number).or_insert_with(|| {
                 let mut chunk = self.spare.pop().unwrap_or_default();
                 chunk.begin(self.targets);
@@ -140,7 +140,7 @@ impl Slots {
             let reached = &mut chunk.reached[target];
             let complete = self.complete.saturating_sub(number * CHUNK);
             // Moments are in order: those of one chunk come together, and each is mostly in the slot after the one before it.
-            let is_here = |time_s: &&i64| (start_s..start_s.saturating_add(span_s)).contains(*time_s);
+            let is_here = |time_s: &&i64| (start_s..=start_s.saturating_add(span_s - 1)).contains(*time_s);
             let (mut slot, mut from_s) = (0, start_s);
             for time_s in times_s[done..].iter().take_while(is_here) {
                 match time_s - from_s {
@@ -172,7 +172,7 @@ impl Slots {
             let (from, end) = (start.max(self.complete), (start + CHUNK).min(to));
             if from < end {
                 let (from_s, slots, first) =
-                    (from * self.grid_s, (end - from) as usize, (from - start) as usize);
+                    (from.saturating_mul(self.grid_s), (end - from) as usize, (from - start) as usize);
                 each(&Block { from_s, grid_s: self.grid_s, slots, first, chunk });
             }
             if to < start + CHUNK {

@@ -2,6 +2,7 @@ use super::*;
 use crate::problem::Problems;
 use crate::read::read;
 use laggard_activity::kind::{DISK, Kind};
+use laggard_activity::parquet::Reader;
 use laggard_activity::transfer::{FIELDS, Row, SECTORS, sum_up};
 use laggard_activity::{Origin, Snapshot, Table, TailReader, TailWriter, name, seal};
 use proptest::prelude::*;
@@ -331,6 +332,88 @@ fn where_brw_stats_cannot_be_read_for_a_while_only_that_while_is_lost() {
     }
 }
 
+/// Makes a column of a row group unreadable.
+fn damage(folder: &Path, group: usize, column: &str) {
+    let path = folder.join(name::stem("oss1", START_S) + ".parquet");
+    let reader = Reader::open(std::fs::File::open(&path).unwrap()).unwrap();
+    let chunk = reader.footer().groups[group].chunks[reader.column_index(column).unwrap()];
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[chunk.offset as usize..][..chunk.length as usize].iter_mut().for_each(|byte| *byte ^= 0x55);
+    std::fs::write(&path, &bytes).unwrap();
+}
+
+#[test]
+fn what_is_damaged_is_lost_and_told_once_and_the_rest_is_used() {
+    // Ten segments of a minute: 12 samples each, 119 intervals of 15 reads.
+    let cases = [
+        // The sums of a segment: its 12 intervals and the one after it, all of the segment's sizes.
+        (4, "r_all", 106, 106, "no transactions from"),
+        (4, "name", 106, 106, "no transactions from"),
+        // Sizes alone. Those in between are told by their ends, at the end of the recording by the segment before.
+        (4, "r4k", 119, 119, ""),
+        (9, "r4k", 119, 107, "sizes of transactions are missing from"),
+        (0, "r4k", 119, 107, "sizes of transactions are missing from"),
+    ];
+    for (group, column, intervals, sized, said) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        record(folder.path(), "oss1", 5, 120, 120, &|index| {
+            vec![("fs-OST0000", counts(5 * index as i64, 2))]
+        });
+        damage(folder.path(), group, column);
+        let (_, slots, account) = replayed(folder.path(), 5);
+        let case = format!("{column} of {group}: {:?}", account.damaged);
+        assert_eq!((slots.len(), account.intervals), (intervals, intervals as u64), "{case}");
+        assert_eq!(account.compositions[0][0][size_of(4096)], 15 * sized, "{case}");
+        assert_eq!(account.damaged.len(), usize::from(!said.is_empty()), "{case}");
+        assert!(account.damaged.iter().all(|line| line.contains(said)), "{case}");
+        assert_eq!(account.incomplete, [intervals as u64 != sized], "{case}");
+    }
+}
+
+#[test]
+fn moments_at_the_ends_of_time_are_survived() {
+    for time_s in [i64::MAX, i64::MIN, i64::MAX - 3] {
+        let folder = tempfile::tempdir().unwrap();
+        let origin = Origin { host: "oss1".into(), interval_s: 5, kinds: vec![&TRANSFER] };
+        let mut tail =
+            TailWriter::create(&folder.path().join(name::stem("oss1", START_S) + ".tail"), origin, 0)
+                .unwrap();
+        let snapshot = |time_s: i64, index: i64| {
+            let mut table = Table::new(&TRANSFER);
+            table.push("fs-OST0000", &summed("fs-OST0000", counts(5 * index, 1)));
+            Snapshot { time_s, late_ms: 0, tables: vec![table] }
+        };
+        tail.append(&[snapshot(START_S, 0), snapshot(START_S + 5, 1), snapshot(time_s, 2)]).unwrap();
+        let (_, slots, account) = replayed(folder.path(), 5);
+        assert_eq!((slots.len(), account.intervals, account.holes), (1, 1, 1), "{time_s}");
+    }
+}
+
+#[test]
+fn memory_that_is_used_again_is_clean() {
+    let mut slots = Slots::new(1, 5);
+    let mut seen = Vec::new();
+    // Every third sample of an hour is missing, and the clock goes back once; twice the same, a day apart.
+    for start_s in [0, 86_400] {
+        let times_s: Vec<i64> =
+            (0..720).filter(|index| index % 3 != 2).map(|index| start_s + 5 * index).collect();
+        slots.each_load(0, &times_s, |_, load| load.unwrap().seconds += 5.0);
+        slots.each_load(0, &[start_s + 2000, start_s + 1005], |_, load| load.unwrap().optimal += 1.0);
+        slots.complete_before(start_s + 3600, &mut |block| {
+            seen.extend(block.of(0).map(|(slot, load)| (block.time_s(slot) - start_s, *load)));
+        });
+        let mut late = 0;
+        slots.each_load(0, &[start_s], |_, load| late += usize::from(load.is_none()));
+        assert_eq!(late, 1, "what comes too late has no slot");
+    }
+    let (first, second) = seen.split_at(480);
+    assert_eq!(first, second);
+    assert!(first.iter().all(|(_, load)| load.seconds == 5.0));
+    let marked: Vec<i64> =
+        first.iter().filter(|(_, load)| load.optimal > 0.0).map(|(time_s, _)| *time_s).collect();
+    assert_eq!(marked, [1005, 2000]);
+}
+
 #[test]
 fn a_recording_without_sums_is_not_known_rather_than_idle() {
     // As an agent of before has left it.
@@ -423,5 +506,52 @@ proptest! {
         prop_assert_eq!(&a.1, &b.1);
         prop_assert_eq!(a.2, b.2);
         prop_assert!(a.1.values().flatten().all(|load| load.load.reads >= 0.0 && load.moved[0] >= 0.0));
+    }
+
+    /// Targets come and go and restart; segments are cut anywhere, and only some of the time is asked for.
+    #[test]
+    fn sizes_are_those_of_the_intervals_that_count(
+        steps in proptest::collection::vec((0i64..50, 0i64..3), 60),
+        away in proptest::collection::vec((0usize..3, 0usize..60, 1usize..30), 0..4),
+        falls in proptest::collection::vec((0usize..3, 1usize..60), 0..3),
+        sealed in 0usize..=60,
+        bounds in proptest::option::of((0i64..60, 0i64..60)),
+    ) {
+        const NAMES: [&str; 3] = ["fs-OST0000", "fs-OST0001", "fs-OST0002"];
+        let is_away = |target: usize, index: usize| {
+            away.iter().any(|(of, from, count)| *of == target && (*from..from + count).contains(&index))
+        };
+        let row = |target: usize, index: usize| {
+            let fell = falls.iter().filter(|(of, fall)| *of == target && *fall <= index).map(|(_, fall)| *fall);
+            let mut now = [0; FIELDS];
+            for (small, large) in &steps[fell.max().unwrap_or(0)..=index] {
+                now[read_field(4096)] += small + target as i64;
+                now[write_field(1 << 20)] += large;
+            }
+            now
+        };
+        let at = |index: usize| {
+            let here = (0..3).filter(|target| !is_away(*target, index));
+            here.map(|target| (NAMES[target], row(target, index))).collect::<Vec<_>>()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        record(folder.path(), "oss1", 5, 60, sealed, &at);
+        let recording = read(&[folder.path().to_path_buf()], None, &mut Problems::default(), &|_, _| {}).unwrap();
+        let mut hosts = recording.hosts().clone();
+        hosts.bounds_s = bounds.map(|(a, b)| (START_S + 5 * a.min(b), START_S + 5 * a.max(b)));
+        let targets = targets(&hosts);
+        let best = vec![SIZES; targets.len()];
+        let mut sums = vec![[0.0; 2]; targets.len()];
+        let account = replay(&hosts, &targets, 5, &best, &|_, _| {}, &mut |block| {
+            for (target, sum) in sums.iter_mut().enumerate() {
+                block.of(target).for_each(|(_, load)| {
+                    *sum = [sum[0] + load.load.reads, sum[1] + load.load.writes];
+                });
+            }
+        });
+        for (composition, sums) in account.compositions.iter().zip(sums) {
+            prop_assert_eq!(composition[0][size_of(4096)] as f64, sums[0]);
+            prop_assert_eq!(composition[1][size_of(1 << 20)] as f64, sums[1]);
+        }
     }
 }

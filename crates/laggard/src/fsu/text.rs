@@ -243,7 +243,7 @@ fn losses(out: &mut String, found: &Utilization) {
         (account.resets, "counters that fell: a restart, or a wrap"),
         (
             account.uncounted,
-            "the samples lack transactions: brw_stats is for root, and sysstat does not tell reads from writes",
+            "the samples lack transactions: brw_stats is for root, sysstat does not tell reads from writes, and an agent of another version counts otherwise",
         ),
     ];
     for (count, why) in lost.into_iter().filter(|(count, _)| *count > 0) {

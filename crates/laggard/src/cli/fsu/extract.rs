@@ -87,6 +87,10 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
                 }
                 continue;
             }
+            if account.incomplete[index] {
+                eprintln!("laggard: {}: sizes of {} are damaged, and it is left out", test.name, target.name);
+                continue;
+            }
             let what = format!("{}, {}", test.name, target.name);
             let Some((direction, counts)) = way(&account.compositions[index], &what)? else { continue };
             let full = Some(fullness[index]).filter(|full| !full.is_nan());

@@ -120,7 +120,7 @@ struct Told<'a> {
 
 impl Told<'_> {
     /// Each target with its utilization, where it is known.
-    fn each(&self) -> impl Iterator<Item = (&str, f64)> {
+    fn each(&self) -> impl DoubleEndedIterator<Item = (&str, f64)> {
         self.each.iter().map(|(index, seen)| (self.targets[*index].name.as_str(), seen.utilization()))
     }
 
@@ -128,7 +128,7 @@ impl Told<'_> {
         let (seen, missing) = (&self.all, self.system.targets.len() - self.each.len());
         let utilization = seen.utilization();
         let (busiest, highest) =
-            self.each().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(("none", utilization));
+            self.each().rev().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(("none", utilization));
         let achievable = seen.achievable();
         let [read, written] = seen.rates();
         if args.format == Lines::Json {
