@@ -96,7 +96,8 @@ impl Unpacking {
         self.bytes.clear();
         self.bytes.reserve(header.unpacked);
         self.zstd.as_mut()?.decompress_to_buffer(body, &mut self.bytes).ok()?;
-        Some((header, &self.bytes))
+        // More fits than was asked for: the memory may be left from a larger page.
+        (self.bytes.len() == header.unpacked).then_some((header, self.bytes.as_slice()))
     }
 }
 

@@ -287,3 +287,21 @@ fn dictionary(values: &[i64]) -> Option<(Vec<i64>, Vec<u32>)> {
     });
     Some((dictionary, values.iter().map(|value| places[value]).collect()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_begins_has_a_page_of_its_own() {
+        // Two rows of another kind, a thing of three rows, one of a single row, one whose first row is absent.
+        let present = [(false, 2), (true, 4), (false, 1), (true, 2), (false, 3)];
+        let cuts = [2, 3, 5, 6, 6, 7];
+        let pages = split(&present, &cuts);
+        let expected: [&[(bool, usize)]; 4] =
+            [&[(false, 2), (true, 1)], &[(true, 2)], &[(true, 1), (false, 1)], &[(true, 2), (false, 3)]];
+        assert_eq!(pages, expected);
+        assert_eq!(split(&[(false, 5)], &[0, 1]), [[(false, 1), (false, 4)]], "nothing but absent rows");
+        assert_eq!(split(&[(true, 3)], &[]), [[(true, 3)]]);
+    }
+}
