@@ -4,6 +4,7 @@ mod bench;
 mod bpf;
 mod check;
 mod dist;
+mod golden;
 mod packages;
 
 use std::process::{Command, ExitCode};
@@ -18,8 +19,9 @@ fn main() -> ExitCode {
         "test" => test(),
         "dist" => dist::run_dist(),
         "bpf" => bpf::build(),
+        "golden" => golden::golden(&std::env::args().skip(2).collect::<Vec<_>>()),
         "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
-        _ => Err("the tasks are `check` (format, clippy, docs, file length, dependencies) `test` (those, and all tests), `dist` (the static agent), `bpf` (its eBPF program) and `bench`".into()),
+        _ => Err("the tasks are `check` (format, clippy, docs, file length, dependencies) `test` (those, and all tests), `dist` (the static agent), `bpf` (its eBPF program), `golden` (verdicts on many recordings, compared with those of before) and `bench`".into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
