@@ -9,14 +9,15 @@ use std::process::Command;
 const MOST_LINES: usize = 800;
 
 /// Which of our crates each may depend on. The arrow points one way: collect, store, compare, diagnose, report.
-const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
+const MAY_DEPEND_ON: [(&str, &[&str]); 9] = [
     ("laggard-activity", &[]),
     ("laggard-agent", &["laggard-activity"]),
     ("laggard-core", &[]),
     ("laggard-store", &["laggard-activity", "laggard-core"]),
     ("laggard-sim", &["laggard-core"]),
-    ("laggard", &["laggard-activity", "laggard-core", "laggard-store", "laggard-sim"]),
-    ("laggard-lab", &["laggard-core", "laggard-store", "laggard-sim"]),
+    ("laggard-engine", &["laggard-core", "laggard-store"]),
+    ("laggard", &["laggard-activity", "laggard-core", "laggard-store", "laggard-engine", "laggard-sim"]),
+    ("laggard-lab", &["laggard-core", "laggard-store", "laggard-engine", "laggard-sim"]),
     ("xtask", &["laggard-activity"]),
 ];
 

@@ -38,7 +38,9 @@ pub fn golden(arguments: &[String]) -> Outcome {
         arguments.get(place + 1).map(PathBuf::from)
     };
     let programs = match value("--programs") {
-        Some(programs) => programs,
+        Some(programs) => {
+            programs.canonicalize().map_err(|error| format!("{}: {error}", programs.display()))?
+        }
         None => {
             cargo(&["build", "--release", "-p", "laggard", "-p", "laggard-lab"])?;
             root().join("target/release")

@@ -3,8 +3,11 @@
 //! Single-threaded unless the name says otherwise. Data are drawn once, outside of the clock.
 
 use divan::{Bencher, counter::ItemsCount};
-use laggard_core::compare::{Method, Params, Threshold, Window, Windower, cdf::CDF, kl::KL};
-use laggard_core::diagnose::{Config, Diagnoser, Sample, Thresholds, train};
+use laggard_core::compare::{Method, Threshold, cdf::CDF, kl::KL};
+use laggard_core::diagnose::training::Trained;
+use laggard_core::diagnose::{Config, Diagnoser, Sample, Thresholds};
+use laggard_core::grid::{Params, Window, Windower};
+use laggard_core::ids::{ComponentId, Slot, UnixSeconds};
 use laggard_core::model::groups::Observed;
 use laggard_core::model::{Metric, Roster};
 
@@ -54,15 +57,13 @@ fn intrepid() -> (Roster, Vec<Vec<f64>>) {
 }
 
 fn trained(roster: &Roster) -> Thresholds {
-    let components = roster.components.iter().map(|component| (component.name.clone(), 20.0)).collect();
-    let entry = train::Trained {
-        method: "cdf".into(),
-        metric: "await".into(),
-        interval_s: 15,
-        fraction: None,
-        components,
-    };
-    Thresholds { schema: train::SCHEMA.into(), trained_on: String::new(), thresholds: vec![entry] }
+    let learnt = roster.components.iter().map(|component| (component.name.as_str(), Some(20.0)));
+    Thresholds::new(String::new(), vec![Trained::new(&CDF, Metric::Await, 15, learnt)])
+}
+
+fn sample(second: i64, component: usize, value: f64) -> Sample {
+    let component = ComponentId::new(component);
+    Sample { time: UnixSeconds(second), component, metric: Metric::Await, value }
 }
 
 /// From samples to verdicts: smoothing, windows, scores, filter, persistence, incidents.
@@ -72,22 +73,11 @@ fn intrepid_day(bencher: Bencher, threads: usize, thresholds: impl Fn(&Roster) -
     let pool = pool(threads);
     bencher.counter(ItemsCount::new(rows.len() * roster.components.len())).bench_local(|| {
         pool.install(|| {
-            let config = Config {
-                interval_s: 15,
-                method: &CDF,
-                thresholds: thresholds.clone(),
-                lateness_slots: 0,
-                resolved: vec![],
-            };
+            let config = Config { thresholds: thresholds.clone(), ..Config::untrained(&CDF, 15) };
             let mut diagnoser = Diagnoser::new(config, roster.clone());
             for (slot, row) in rows.iter().enumerate() {
                 for (component, &value) in row.iter().enumerate() {
-                    diagnoser.push(Sample {
-                        time_s: slot as i64 * 15,
-                        component,
-                        metric: Metric::Await,
-                        value,
-                    });
+                    diagnoser.push(sample(slot as i64 * 15, component, value));
                 }
                 diagnoser.drain();
             }
@@ -124,14 +114,12 @@ fn live_window(bencher: Bencher, threads: usize) {
     let roster = Roster::new(&observed, None);
     let mut chance = Chance(0xface);
     let rows: Vec<Vec<f64>> = (0..30).map(|_| awaits(&mut chance, COMPONENTS)).collect();
-    let config =
-        Config { interval_s: 15, method: &CDF, thresholds: None, lateness_slots: 0, resolved: vec![] };
-    let mut diagnoser = Diagnoser::new(config, roster);
+    let mut diagnoser = Diagnoser::new(Config::untrained(&CDF, 15), roster);
     let mut slot: i64 = 0;
     let mut shift = |diagnoser: &mut Diagnoser| {
         for row in &rows {
             for (component, &value) in row.iter().enumerate() {
-                diagnoser.push(Sample { time_s: slot * 15, component, metric: Metric::Await, value });
+                diagnoser.push(sample(slot * 15, component, value));
             }
             slot += 1;
         }
@@ -167,7 +155,7 @@ fn window(components: usize, size: usize) -> Window {
     let mut windower = Windower::new(Params { smoothing: 15, size, ..CDF.params }, components);
     let mut found = None;
     for slot in 0..size as u64 {
-        windower.push(slot, &awaits(&mut chance, components), &mut |_, window| found = Some(window));
+        windower.push(Slot(slot), &awaits(&mut chance, components), &mut |_, window| found = Some(window));
     }
     found.expect("size slots make a window")
 }

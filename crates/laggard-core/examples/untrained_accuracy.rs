@@ -7,6 +7,7 @@
 
 use laggard_core::compare::{Method, cdf::CDF, limp::LIMP};
 use laggard_core::diagnose::{Config, Diagnoser, Sample};
+use laggard_core::ids::{ComponentId, UnixSeconds};
 use laggard_core::model::groups::Observed;
 use laggard_core::model::{Metric, Roster};
 use std::ops::Range;
@@ -34,6 +35,10 @@ struct Experiment {
     truth: Option<(usize, &'static str)>,
 }
 
+fn sample(second: i64, component: usize, metric: Metric, value: f64) -> Sample {
+    Sample { time: UnixSeconds(second), component: ComponentId::new(component), metric, value }
+}
+
 fn score(name: &str, seeds: Range<u64>, model: fn(u64) -> Experiment) {
     let (mut faults, mut found, mut right, mut healthy, mut alarmed, mut beside) = (0, 0, 0, 0, 0, 0);
     for seed in seeds {
@@ -45,13 +50,7 @@ fn score(name: &str, seeds: Range<u64>, model: fn(u64) -> Experiment) {
                 ..Observed::default()
             })
             .collect();
-        let config = Config {
-            interval_s: experiment.method.params.interval_s,
-            method: experiment.method,
-            thresholds: None,
-            lateness_slots: 0,
-            resolved: Vec::new(),
-        };
+        let config = Config::untrained(experiment.method, experiment.method.params.interval_s);
         let mut diagnoser = Diagnoser::new(config, Roster::new(&observed, None));
         experiment.samples.into_iter().for_each(|sample| diagnoser.push(sample));
         diagnoser.finish();
@@ -106,13 +105,8 @@ fn twelve_disks(seed: u64) -> Experiment {
                     * make[disk]
                     * (1.0 + sensitivity * work)
                     * (noise * chance.normal()).exp();
-                samples.push(Sample {
-                    time_s,
-                    component: disk,
-                    metric: Metric::Throughput,
-                    value: 100.0 * work,
-                });
-                samples.push(Sample { time_s, component: disk, metric: Metric::Await, value });
+                samples.push(sample(time_s, disk, Metric::Throughput, 100.0 * work));
+                samples.push(sample(time_s, disk, Metric::Await, value));
             }
         }
     }
@@ -208,8 +202,7 @@ fn test_bench(seed: u64) -> Experiment {
                 (Metric::CwndToClients, to),
                 (Metric::CwndFromClients, from),
             ];
-            let sample = |(metric, value)| Sample { time_s: second, component: server, metric, value };
-            samples.extend(values.map(sample));
+            samples.extend(values.map(|(metric, value)| sample(second, server, metric, value)));
         }
     }
     Experiment { method: &LIMP, components: 9, has_network: true, samples, truth }

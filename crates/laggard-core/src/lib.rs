@@ -4,10 +4,14 @@
 //!
 //! - [`model`]: metrics, host ranges, topology, peer groups.
 //! - [`compare`]: one file per method; each turns a window of smoothed samples into one score per component.
-//! - [`diagnose`]: thresholds, filter, persistence, root cause and localisation, as one incremental operator.
+//! - [`grid`]: slots, windows, and the samples of a group in one window.
+//! - [`diagnose`]: thresholds, rules, persistence, root cause and localisation, as one incremental operator.
 //! - [`fsu`]: how busy the disks really are, from the sizes of their transactions.
 
 pub mod compare;
 pub mod diagnose;
 pub mod fsu;
+pub mod grid;
+pub mod ids;
 pub mod model;
+pub mod stats;

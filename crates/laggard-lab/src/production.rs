@@ -1,9 +1,11 @@
 //! The production site of LISA'13: every event of its tables, followed by every method, and quiet days.
 
 use crate::verdict::attachments::{INTERVAL_S, Watch, roster, train};
+use crate::verdict::ours::Ours;
 use indicatif::ProgressBar;
 use laggard_core::compare::{Method, cdf::CDF, median::MEDIAN, thresh::THRESH};
 use laggard_core::diagnose::Thresholds;
+use laggard_core::ids::{ComponentId, Table};
 use laggard_core::model::Roster;
 use laggard_sim::production::{CATALOGUE, Entry, Happening, Incident, Production, Site};
 use rayon::prelude::*;
@@ -20,7 +22,7 @@ const LOOK_S: u32 = 900;
 const NAMED_AFTER_H: f64 = 3.0;
 
 /// Which experiments.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Plan {
     /// Other chance than development.
     pub held_out: bool,
@@ -31,7 +33,7 @@ pub struct Plan {
     /// Days without an event.
     pub quiet_days: usize,
     /// Our method.
-    pub method: &'static Method,
+    pub ours: Ours,
 }
 
 /// What came of one event.
@@ -68,7 +70,7 @@ pub struct Score {
 
 struct Judges {
     roster: Roster,
-    order: Vec<usize>,
+    order: Vec<ComponentId>,
     thresholds: Vec<Thresholds>,
 }
 
@@ -122,7 +124,7 @@ impl Plan {
             .zip(&judges.thresholds)
             .map(|(method, thresholds)| Watch::published(&judges.roster, method, thresholds.clone()))
             .collect();
-        let mut ours = Watch::ours(&judges.roster, self.method);
+        let mut ours = Watch::ours(&judges.roster, &self.ours);
         let affected = affected(self.site(), &happenings, &judges.order);
         let mut outcome = Outcome {
             table: entry.table,
@@ -175,7 +177,7 @@ impl Plan {
 
     fn quiet_day(&self, part: u64, judges: &Judges, bar: &ProgressBar) -> usize {
         let mut production = Production::new(self.site(), INTERVAL_S, self.seed(part), Vec::new());
-        let mut ours = Watch::ours(&judges.roster, self.method);
+        let mut ours = Watch::ours(&judges.roster, &self.ours);
         let mut reported: BTreeSet<String> = BTreeSet::new();
         for number in 0..86_400 / INTERVAL_S {
             ours.push(&production.next_slot(), &judges.order);
@@ -191,8 +193,8 @@ impl Plan {
 }
 
 /// Which attachments show an event, an hour on.
-fn affected(site: Site, happenings: &[Happening], order: &[usize]) -> Vec<bool> {
-    let mut affected = vec![false; order.len()];
+fn affected(site: Site, happenings: &[Happening], order: &[ComponentId]) -> Table<ComponentId, bool> {
+    let mut affected = Table::filled(false, order.len());
     for (attachment, &component) in site.attachments().zip(order) {
         affected[component] = happenings.iter().any(|happening| happening.shows_in(attachment, 3600.0));
     }

@@ -5,12 +5,13 @@
 //! the slots they cover. Otherwise the last sample of a slot wins, and a slot without one is missing.
 
 use crate::activity::Hosts;
-use crate::activity::stream::{Chunk, Stream};
+use crate::activity::stream::Stream;
 use crate::recording::{Recording, Series};
 use laggard_core::diagnose::Sample;
+use laggard_core::ids::{ComponentId, UnixSeconds};
 use laggard_core::model::metric::Averaging;
 use laggard_core::model::{Metric, Roster};
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A sample stands for at most so many slots; a series with larger steps has holes, not an interval.
@@ -91,27 +92,52 @@ fn average(series: &Series, grid_s: i64, requests: Option<&Series>) -> Series {
     slots
 }
 
-/// A part of a series: roster index, metric, slots.
-pub type Slice<'a> = (usize, Metric, &'a [(i64, f64)]);
+/// A part of a series of a component.
+#[derive(Clone, Copy)]
+pub struct Slice<'a> {
+    /// The component.
+    pub component: ComponentId,
+    /// The metric.
+    pub metric: Metric,
+    /// Slots (time divided by the interval) and values.
+    pub slots: &'a [(i64, f64)],
+}
+
+/// A series of a component.
+struct Placed {
+    component: ComponentId,
+    metric: Metric,
+    slots: Series,
+}
+
+impl Placed {
+    fn key(&self) -> (ComponentId, Metric) {
+        (self.component, self.metric)
+    }
+
+    fn slice(&self, range: std::ops::Range<usize>) -> Slice<'_> {
+        Slice { component: self.component, metric: self.metric, slots: &self.slots[range] }
+    }
+}
 
 /// A recording on a grid: what is in memory, series by series, and what is still in files, to be replayed from there.
 pub struct Aligned {
     interval_s: i64,
-    /// Roster index, metric, slots; in this order.
-    series: Vec<(usize, Metric, Series)>,
+    /// By component and metric.
+    series: Vec<Placed>,
     streamed: Option<Streamed>,
-    /// Whether it was told what of the files cannot be read.
-    has_told: Cell<bool>,
+    /// What of the files could not be read.
+    unread: RefCell<BTreeSet<String>>,
 }
 
 /// What is replayed from files.
 struct Streamed {
     hosts: Hosts,
     metrics: Vec<Metric>,
-    /// Roster index of each component of the recording.
-    places: Vec<Option<usize>>,
-    /// First slot of each roster index that is in the files.
-    first: BTreeMap<usize, i64>,
+    /// Which component each of the recording is.
+    places: Vec<Option<ComponentId>>,
+    /// First slot of each component that is in the files.
+    first: BTreeMap<ComponentId, i64>,
     span: (i64, i64),
 }
 
@@ -124,9 +150,9 @@ impl Streamed {
     ) -> Option<Streamed> {
         let hosts = recording.hosts();
         let (from_s, to_s) = hosts.span_s()?;
-        let places: Vec<Option<usize>> =
+        let places: Vec<Option<ComponentId>> =
             recording.observed().iter().map(|known| roster.find(&known.name)).collect();
-        let mut first: BTreeMap<usize, i64> = BTreeMap::new();
+        let mut first: BTreeMap<ComponentId, i64> = BTreeMap::new();
         for host in hosts.iter() {
             let start_s = host.files.iter().flat_map(|file| &file.segments).map(|(from, _)| *from).min();
             let own = start_s.map(|start_s| (host.component, start_s));
@@ -157,62 +183,60 @@ impl Aligned {
     ) -> Aligned {
         let interval_s = i64::from(interval_s.max(1));
         let mut series = Vec::new();
-        for (component, known) in roster.components.iter().enumerate() {
+        for (component, known) in roster.components.enumerate() {
             let Some(index) = recording.find(&known.name) else { continue };
             for metric in Metric::all().filter(|metric| wanted(*metric)) {
                 let Some(samples) = recording.series(index, metric) else { continue };
                 let by_request = metric.properties().averaging == Averaging::Requests;
                 let requests = if by_request { recording.series(index, Metric::Tps) } else { None };
                 let own_s = recording.interval_of(index).unwrap_or(interval_s);
-                series.push((component, metric, on_grid(samples, own_s, interval_s, requests)));
+                let slots = on_grid(samples, own_s, interval_s, requests);
+                series.push(Placed { component, metric, slots });
             }
         }
         let streamed = Streamed::new(recording, roster, interval_s, wanted);
-        Aligned { interval_s, series, streamed, has_told: Cell::new(false) }
+        Aligned { interval_s, series, streamed, unread: RefCell::default() }
     }
 
     /// Nothing, on a grid.
     pub fn nothing(interval_s: u32) -> Aligned {
         let interval_s = i64::from(interval_s.max(1));
-        Aligned { interval_s, series: Vec::new(), streamed: None, has_told: Cell::new(false) }
+        Aligned { interval_s, series: Vec::new(), streamed: None, unread: RefCell::default() }
     }
 
     /// First and last slot.
     pub fn slots(&self) -> Option<(i64, i64)> {
-        let of_series = |(_, _, slots): &(usize, Metric, Series)| Some((slots.first()?.0, slots.last()?.0));
+        let of_series = |placed: &Placed| Some((placed.slots.first()?.0, placed.slots.last()?.0));
         let streamed = self.streamed.as_ref().map(|streamed| streamed.span);
         let spans = self.series.iter().filter_map(of_series).chain(streamed);
         spans.reduce(|(first, last), (from, to)| (first.min(from), last.max(to)))
     }
 
     /// The first slot of a component in a metric; where the files tell only of the component, its first in any.
-    pub fn first_slot(&self, component: usize, metric: Metric) -> Option<i64> {
+    pub fn first_slot(&self, component: ComponentId, metric: Metric) -> Option<i64> {
         let streamed = self.streamed.as_ref().filter(|streamed| streamed.metrics.contains(&metric));
         let held = self.find(component, metric).and_then(|slots| slots.first()).map(|(slot, _)| *slot);
         held.or_else(|| streamed.and_then(|streamed| streamed.first.get(&component).copied()))
     }
 
     /// One aligned series that is in memory.
-    pub fn find(&self, component: usize, metric: Metric) -> Option<&Series> {
-        let found = self
-            .series
-            .binary_search_by_key(&(component, metric), |(component, metric, _)| (*component, *metric));
-        found.ok().map(|index| &self.series[index].2)
+    pub fn find(&self, component: ComponentId, metric: Metric) -> Option<&Series> {
+        let found = self.series.binary_search_by_key(&(component, metric), Placed::key);
+        found.ok().map(|index| &self.series[index].slots)
     }
 
     /// Brings the series that a report draws from the files into memory.
-    pub fn fetch(&mut self, drawn: &BTreeSet<(usize, Metric)>) {
-        let mut found: BTreeMap<(usize, Metric), Series> = BTreeMap::new();
+    pub fn fetch(&mut self, drawn: &BTreeSet<(ComponentId, Metric)>) {
+        let mut found: BTreeMap<(ComponentId, Metric), Series> = BTreeMap::new();
         self.chunks(&mut |chunk| {
-            for (component, metric, slots) in
-                chunk.iter().filter(|(component, metric, _)| drawn.contains(&(*component, *metric)))
-            {
-                found.entry((*component, *metric)).or_default().extend_from_slice(slots);
+            for placed in chunk.iter().filter(|placed| drawn.contains(&placed.key())) {
+                found.entry(placed.key()).or_default().extend_from_slice(&placed.slots);
             }
         });
-        self.series.extend(found.into_iter().map(|((component, metric), slots)| (component, metric, slots)));
-        self.series.sort_by_key(|(component, metric, _)| (*component, *metric));
-        self.series.dedup_by_key(|(component, metric, _)| (*component, *metric));
+        let placed = |((component, metric), slots)| Placed { component, metric, slots };
+        self.series.extend(found.into_iter().map(placed));
+        self.series.sort_by_key(Placed::key);
+        self.series.dedup_by_key(|placed| placed.key());
     }
 
     /// How many samples a replay yields, about.
@@ -221,7 +245,12 @@ impl Aligned {
             let slots = usize::try_from(streamed.span.1 - streamed.span.0 + 1).unwrap_or(0);
             streamed.first.len() * streamed.metrics.len() * slots
         });
-        self.series.iter().map(|(_, _, slots)| slots.len()).sum::<usize>() + streamed
+        self.series.iter().map(|placed| placed.slots.len()).sum::<usize>() + streamed
+    }
+
+    /// What of the files could not be read, as far as they were replayed: or samples would be missing without a reason.
+    pub fn unread(&self) -> Vec<String> {
+        self.unread.borrow().iter().cloned().collect()
     }
 
     /// Whether there is nothing to replay.
@@ -232,59 +261,56 @@ impl Aligned {
     /// Yields all samples in time order.
     pub fn replay(&self, mut each: impl FnMut(Sample)) {
         let Some((mut from, last)) = self.slots() else { return };
-        let mut replay = |to: i64, chunk: &[(usize, Metric, Series)]| {
+        let mut replay = |to: i64, chunk: &[Placed]| {
             let to = to.max(from);
             // What is in memory goes along, slot for slot.
-            let held = self.series.iter().map(|(component, metric, slots)| {
-                let [start, end] = [from, to].map(|bound| slots.partition_point(|(slot, _)| *slot < bound));
-                (*component, *metric, &slots[start..end])
+            let held = self.series.iter().map(|placed| {
+                let bounds = [from, to].map(|bound| placed.slots.partition_point(|(slot, _)| *slot < bound));
+                placed.slice(bounds[0]..bounds[1])
             });
-            let chunk =
-                chunk.iter().map(|(component, metric, slots)| (*component, *metric, slots.as_slice()));
+            let chunk = chunk.iter().map(|placed| placed.slice(0..placed.slots.len()));
             in_order(&held.chain(chunk).collect::<Vec<_>>(), self.interval_s, &mut each);
             from = to;
         };
         self.chunks(&mut |chunk| {
-            let to = chunk.iter().filter_map(|(_, _, slots)| slots.last()).map(|(slot, _)| slot + 1).max();
+            let last = chunk.iter().filter_map(|placed| placed.slots.last());
+            let to = last.map(|(slot, _)| slot + 1).max();
             replay(to.unwrap_or(i64::MIN), chunk);
         });
         replay(last + 1, &[]);
     }
 
-    /// What the files hold, an hour at a time, by roster index.
-    fn chunks(&self, each: &mut dyn FnMut(&Chunk)) {
+    /// What the files hold, an hour at a time.
+    fn chunks(&self, each: &mut dyn FnMut(&[Placed])) {
         let Some(streamed) = &self.streamed else { return };
         let mut stream = Stream::new(&streamed.hosts, self.interval_s, &streamed.metrics);
         while let Some(chunk) = stream.next_chunk() {
             let placed = chunk.into_iter().filter_map(|(component, metric, slots)| {
-                Some((streamed.places.get(component).copied().flatten()?, metric, slots))
+                Some(Placed { component: streamed.places.get(component).copied().flatten()?, metric, slots })
             });
-            let mut placed: Chunk = placed.collect();
-            placed.sort_by_key(|(component, metric, _)| (*component, *metric));
+            let mut placed: Vec<Placed> = placed.collect();
+            placed.sort_by_key(Placed::key);
             if !placed.is_empty() {
                 each(&placed);
             }
         }
-        // Or something would be missing without a reason. A report that draws goes through the files again, and is silent.
-        if !self.has_told.replace(true) {
-            stream.unread().for_each(|message| eprintln!("laggard: {message}"));
-        }
+        self.unread.borrow_mut().extend(stream.unread().cloned());
     }
 }
 
 /// Yields the samples of some series in time order.
 pub fn in_order(series: &[Slice], interval_s: i64, each: &mut impl FnMut(Sample)) {
     let mut next = vec![0; series.len()];
-    let starts = series.iter().filter_map(|(_, _, slots)| slots.first()).map(|(slot, _)| *slot);
+    let starts = series.iter().filter_map(|slice| slice.slots.first()).map(|(slot, _)| *slot);
     let Some(mut slot) = starts.min() else { return };
     loop {
         let mut soonest = i64::MAX;
-        for ((component, metric, slots), next) in series.iter().zip(&mut next) {
+        for (Slice { component, metric, slots }, next) in series.iter().zip(&mut next) {
             if let Some(&(at, value)) = slots.get(*next)
                 && at == slot
             {
-                let time_s = slot * interval_s;
-                each(Sample { time_s, component: *component, metric: *metric, value });
+                let time = UnixSeconds(slot * interval_s);
+                each(Sample { time, component: *component, metric: *metric, value });
                 *next += 1;
             }
             soonest = soonest.min(slots.get(*next).map_or(i64::MAX, |(at, _)| *at));

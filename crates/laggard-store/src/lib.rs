@@ -2,7 +2,7 @@
 //!
 //! [`read()`] recognises an input by its content and yields a [`Recording`]; [`align`] brings it onto a regular grid and
 //! replays it in time order; [`store`] keeps recordings in a directory. Raw counters ([`counters`]: activity files, [`sysstat`],
-//! [`prometheus`]) stay in their files and are streamed ([`activity`]); rates ([`mod@csv`], [`sadf`], [`sar`]) are held in memory.
+//! `prometheus`) stay in their files and are streamed ([`activity`]); rates ([`mod@csv`], [`sadf`], [`sar`]) are held in memory.
 //! Nothing here aborts on a bad row: what cannot be used is a [`Problem`] with file and line, and the rest is used.
 
 pub mod activity;
@@ -13,6 +13,7 @@ pub mod counters;
 pub mod csv;
 pub mod lctl;
 pub mod problem;
+#[cfg(feature = "prometheus")]
 pub mod prometheus;
 pub mod rates;
 pub mod read;

@@ -32,6 +32,44 @@ pub struct Request {
     pub authority: Option<Vec<u8>>,
 }
 
+/// Why nothing was fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The server did not answer, or refused.
+    #[error("{url}: {message}")]
+    Refused {
+        /// Its address.
+        url: String,
+        /// What it said.
+        message: String,
+    },
+    /// It answered, and had nothing.
+    #[error(
+        "{url}: no metrics of node_exporter between {from} and {to}{selector}; is the label selector right?"
+    )]
+    Nothing {
+        /// Its address.
+        url: String,
+        /// From when ...
+        from: String,
+        /// ... until when ...
+        to: String,
+        /// ... and of what was asked.
+        selector: String,
+    },
+    /// No certificate to trust it by.
+    #[error("the file of the authority has no certificate in PEM")]
+    Authority,
+    /// What it sent could not be kept.
+    #[error("{}: {source}", folder.display())]
+    Write {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        source: Damage,
+    },
+}
+
 /// A metric of node_exporter, the field it fills, and its factor.
 type Wanted = (&'static str, &'static Kind, &'static str, f64);
 
@@ -106,7 +144,11 @@ enum Refusal {
 type Samples = BTreeMap<String, BTreeMap<i64, BTreeMap<(usize, String), Vec<i64>>>>;
 
 /// Fetches everything into activity files below a folder, which must be there. Told of progress as seconds done of seconds asked for.
-pub fn fetch(request: &Request, folder: &Path, progress: &dyn Fn(u64, u64)) -> Result<Vec<PathBuf>, String> {
+pub fn fetch(
+    request: &Request,
+    folder: &Path,
+    progress: &dyn Fn(u64, u64),
+) -> Result<Vec<PathBuf>, FetchError> {
     let agent = agent(request)?;
     let mut files: BTreeMap<String, HostFile> = BTreeMap::new();
     let longest_s = request.step_s.map_or(CHUNK_S, |step_s| CHUNK_S.max(MOST_POINTS * i64::from(step_s) / 4));
@@ -119,7 +161,7 @@ pub fn fetch(request: &Request, folder: &Path, progress: &dyn Fn(u64, u64)) -> R
                 for (host, moments) in found {
                     let file = files.entry(host.clone()).or_insert_with(|| HostFile::new(folder, &host));
                     file.write(request, moments)
-                        .map_err(|damage| format!("{}: {damage}", folder.display()))?;
+                        .map_err(|source| FetchError::Write { folder: folder.into(), source })?;
                 }
                 at = end + 1;
                 progress(
@@ -131,27 +173,22 @@ pub fn fetch(request: &Request, folder: &Path, progress: &dyn Fn(u64, u64)) -> R
                 chunk_s = (chunk_s / 2).max(SMALLEST_CHUNK_S);
             }
             Err(Refusal::TooMuch(message) | Refusal::Other(message)) => {
-                return Err(format!("{}: {message}", request.url));
+                return Err(FetchError::Refused { url: request.url.clone(), message });
             }
         }
     }
     if files.is_empty() {
-        return Err(format!(
-            "{}: no metrics of node_exporter between {} and {}{}; is the label selector right?",
-            request.url,
-            time::format(request.from_s),
-            time::format(request.to_s),
-            if request.selector.is_empty() {
-                String::new()
-            } else {
-                format!(" for {{{}}}", request.selector)
-            }
-        ));
+        let selector = match request.selector.as_str() {
+            "" => String::new(),
+            selector => format!(" for {{{selector}}}"),
+        };
+        let (from, to) = (time::format(request.from_s), time::format(request.to_s));
+        return Err(FetchError::Nothing { url: request.url.clone(), from, to, selector });
     }
     Ok(files.into_values().map(|file| file.path).collect())
 }
 
-fn agent(request: &Request) -> Result<ureq::Agent, String> {
+fn agent(request: &Request) -> Result<ureq::Agent, FetchError> {
     let mut config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false);
     if let Some(pem) = &request.authority {
         let certificates: Vec<_> = ureq::tls::parse_pem(pem)
@@ -162,7 +199,7 @@ fn agent(request: &Request) -> Result<ureq::Agent, String> {
             })
             .collect();
         if certificates.is_empty() {
-            return Err("the file of the authority has no certificate in PEM".into());
+            return Err(FetchError::Authority);
         }
         let roots = ureq::tls::RootCerts::new_with_certs(&certificates);
         config = config.tls_config(ureq::tls::TlsConfig::builder().root_certs(roots).build());
@@ -450,7 +487,7 @@ mod tests {
         let mut found = Vec::new();
         crate::align::Aligned::new(&recording, &roster, 15, |_| true).replay(|sample| {
             if sample.metric == laggard_core::model::Metric::Await {
-                found.push((sample.time_s, sample.value));
+                found.push((sample.time.0, sample.value));
             }
         });
         assert_eq!(found, [(1005, 10.0), (1020, 10.0), (1035, 10.0)]);
@@ -460,7 +497,8 @@ mod tests {
     fn refusals_are_told_in_words() {
         let said = |status: u16, body: &'static str| {
             let folder = tempfile::tempdir().unwrap();
-            fetch(&request(serve(move |_| (status, body.into()))), folder.path(), &|_, _| {}).unwrap_err()
+            let fetched = fetch(&request(serve(move |_| (status, body.into()))), folder.path(), &|_, _| {});
+            fetched.unwrap_err().to_string()
         };
         assert!(said(401, "").contains("--token-file"));
         assert!(said(400, r#"{"status":"error","error":"parse error"}"#).ends_with("parse error"));
@@ -472,7 +510,8 @@ mod tests {
         );
         let nobody =
             fetch(&request("http://127.0.0.1:1".into()), tempfile::tempdir().unwrap().path(), &|_, _| {})
-                .unwrap_err();
+                .unwrap_err()
+                .to_string();
         assert!(nobody.contains("refused"), "{nobody}");
     }
 

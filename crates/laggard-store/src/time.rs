@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
+use laggard_core::ids::UnixSeconds;
 
 /// Beyond this, a number cannot be seconds (it is the year 5138) and is taken as milli-, micro- or nanoseconds.
 const LARGEST_SECONDS: f64 = 1e11;
@@ -26,7 +27,8 @@ pub fn parse(text: &str) -> Option<i64> {
 }
 
 /// ISO 8601 in UTC, to the second.
-pub fn format(seconds: i64) -> String {
+pub fn format(moment: impl Into<UnixSeconds>) -> String {
+    let UnixSeconds(seconds) = moment.into();
     let known = Timestamp::from_second(seconds).ok();
     known.map_or_else(
         || format!("{seconds} s"),

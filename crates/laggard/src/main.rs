@@ -2,9 +2,7 @@
 
 mod cli;
 mod demo;
-mod fsu;
 mod report;
-mod session;
 
 use std::process::ExitCode;
 

@@ -10,13 +10,18 @@
 
 mod pruned;
 
-use super::{Cushion, Method, Params, Untrained, Window, plain_pairwise, rank};
+use super::{Cushion, Method, Onset, Subject, Untrained, plain_pairwise, rank};
+use crate::grid::{Params, Window};
+use crate::stats::quantile;
 use rayon::prelude::*;
 
 /// The method, with the paper's parameters.
 pub static CDF: Method = Method {
     name: "cdf",
+    subject: Subject::AnyMetric,
+    onset: Onset::NewSlots,
     params: Params { interval_s: 15, smoothing: 15, size: 60, shift: 30, k: 3 },
+    day_interval_s: 15,
     smoothing_s: None,
     cushion: Cushion::Factor(2.0),
     // Less than a bin of difference. In small groups one slow member widens the bins until it is two away.
@@ -71,14 +76,6 @@ impl Bins {
             (((value - self.low) / self.width) as usize).min(self.count - 1) as u16
         }
     }
-}
-
-/// A quantile by linear interpolation between order statistics.
-fn quantile(values: &mut [f64], quantile: f64) -> f64 {
-    let position = (values.len() - 1) as f64 * quantile;
-    let (_, &mut lower, above) = values.select_nth_unstable_by(position as usize, f64::total_cmp);
-    let upper = above.iter().copied().fold(f64::INFINITY, f64::min);
-    if position.fract() == 0.0 { lower } else { lower + (upper - lower) * position.fract() }
 }
 
 /// Sorted bin indices of every component: what the identity compares.
@@ -197,16 +194,6 @@ fn plain(window: &Window) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quartiles_interpolate_between_order_statistics() {
-        // R: quantile(c(1,2,3,4,10), c(.25,.75)) is 2, 4; quantile(1:6, ...) is 2.25, 4.75.
-        let quartiles = |values: &mut [f64]| (quantile(values, 0.25), quantile(values, 0.75));
-        assert_eq!(quartiles(&mut [10.0, 1.0, 3.0, 2.0, 4.0]), (2.0, 4.0));
-        assert_eq!(quartiles(&mut [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]), (2.25, 4.75));
-        assert_eq!(quartiles(&mut [7.0]), (7.0, 7.0));
-        assert_eq!(quartiles(&mut [1.0, 2.0]), (1.25, 1.75));
-    }
 
     /// Four samples each; all values 0 but C's are 8: IQR 0..8 over 12 samples. The quartiles are 0 and 8, so
     /// `bin = 16 * 4^(-1/3)` exceeds the range and there is one bin: nobody differs.

@@ -5,12 +5,17 @@
 //! score, so that later steps need no special case: `1 - log(cwnd)/median`, with threshold `1 - fraction`.
 //! A high congestion window never scores: disk faults raise it, and it is not evidence.
 
-use super::{Cushion, Judgement, Method, Params, Untrained, Window, window::median};
+use super::{Cushion, Judgement, Method, Onset, Subject, Untrained};
+use crate::grid::{Params, Window};
+use crate::stats::median;
 
 /// The method, with the paper's parameters.
 pub static CWND: Method = Method {
     name: "cwnd",
+    subject: Subject::CongestionWindow,
+    onset: Onset::NewSlots,
     params: Params { interval_s: 1, smoothing: 31, size: 1, shift: 1, k: 1 },
+    day_interval_s: 1,
     smoothing_s: Some(31),
     cushion: Cushion::None,
     // A window of one segment against peers at a hundred scores 1. Chaotic but healthy windows reach 0.4, and then so do
@@ -24,7 +29,7 @@ pub static CWND: Method = Method {
 fn scores(window: &Window) -> Vec<f64> {
     let logs: Vec<f64> = window.each().map(|samples| log_cwnd(samples[samples.len() - 1])).collect();
     let mut present: Vec<f64> = logs.iter().copied().filter(|log| !log.is_nan()).collect();
-    if present.len() < super::FEWEST_PEERS {
+    if present.len() < crate::grid::FEWEST_PEERS {
         return vec![f64::NAN; logs.len()];
     }
     let middle = median(&mut present);
@@ -39,7 +44,7 @@ fn plain(window: &Window) -> Vec<f64> {
     let mut sorted: Vec<f64> = logs.iter().copied().filter(|log| !log.is_nan()).collect();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
-    if n < super::FEWEST_PEERS {
+    if n < crate::grid::FEWEST_PEERS {
         return vec![f64::NAN; logs.len()];
     }
     let middle = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0;

@@ -7,12 +7,16 @@
 //! Fails where a small asymmetry puts all samples of the group into the first and last bins (LISA'13, section 4.2.2);
 //! `cdf` was made for that.
 
-use super::{Cushion, Judgement, Method, Params, Untrained, Window, plain_pairwise, rank};
+use super::{Cushion, Judgement, Method, Onset, Subject, Untrained, plain_pairwise, rank};
+use crate::grid::{Params, Window};
 
 /// The method, with the paper's parameters.
 pub static KL: Method = Method {
     name: "kl",
+    subject: Subject::AnyMetric,
+    onset: Onset::NewSlots,
     params: Params { interval_s: 1, smoothing: 5, size: 64, shift: 32, k: 3 },
+    day_interval_s: 1,
     smoothing_s: None,
     cushion: Cushion::RoundedUp { step: 0.1, factor: 2.0 },
     // The least that training can give.

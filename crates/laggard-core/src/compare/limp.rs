@@ -9,11 +9,9 @@
 //! Compared with `kl` it keeps the size of a difference, needs no training, costs n and not n squared, and is done in a
 //! shorter window. It says nothing about shape: peers with equal means and different jitter are alike.
 
-use super::window::{mean_of_present, median};
-use super::{Cushion, Judgement, Method, Params, Untrained, Window};
-
-/// Levels of healthy peers differ by this share even where a recording shows them equal.
-const LEAST_SPREAD: f64 = 0.02;
+use super::{Cushion, Judgement, Method, Onset, Subject, Untrained};
+use crate::grid::{Params, Window};
+use crate::stats::{MIN_SPREAD_SHARE, Spread, mean_of_present};
 
 /// A z-score of 4.
 const FOUR_SPREADS: f64 = 1.609_437_912_434_100_3;
@@ -21,7 +19,10 @@ const FOUR_SPREADS: f64 = 1.609_437_912_434_100_3;
 /// The method.
 pub static LIMP: Method = Method {
     name: "limp",
+    subject: Subject::AnyMetric,
+    onset: Onset::FirstHalf,
     params: Params { interval_s: 1, smoothing: 1, size: 40, shift: 10, k: 3 },
+    day_interval_s: 15,
     smoothing_s: None,
     cushion: Cushion::Factor(1.5),
     untrained: Untrained { factor: 0.0, least: FOUR_SPREADS, shift: 10, k: 3 },
@@ -45,14 +46,11 @@ fn scores(window: &Window) -> Vec<f64> {
 /// The z-scores of all components in a part of the window; NaN where there are no samples.
 fn deviations(window: &Window, part: impl Fn(&[f64]) -> &[f64]) -> Vec<f64> {
     let mut levels: Vec<f64> = window.each().map(|samples| mean_of_present(part(samples))).collect();
-    let mut known: Vec<f64> = levels.iter().copied().filter(|level| !level.is_nan()).collect();
-    let middle = median(&mut known);
-    known.iter_mut().for_each(|level| *level = (*level - middle).abs());
-    let spread = (1.4826 * median(&mut known)).max(LEAST_SPREAD * middle.abs());
+    let spread = Spread::of(&levels);
     for level in &mut levels {
-        let difference = *level - middle;
+        let difference = *level - spread.middle;
         // Peers that are all zero have no spread: any difference is infinitely many.
-        *level = if difference == 0.0 { 0.0 } else { difference / spread };
+        *level = if difference == 0.0 { 0.0 } else { difference / spread.deviation };
     }
     levels
 }
@@ -94,7 +92,7 @@ fn plain(window: &Window) -> Vec<f64> {
         let middle = middle_of((0..n).map(level).collect());
         let spread = 1.4826 * middle_of((0..n).map(|q| (level(q) - middle).abs()).collect());
         let difference = level(p) - middle;
-        if difference == 0.0 { 0.0 } else { difference / spread.max(LEAST_SPREAD * middle.abs()) }
+        if difference == 0.0 { 0.0 } else { difference / spread.max(MIN_SPREAD_SHARE * middle.abs()) }
     };
     let score = |p: usize| {
         let (whole, halves) = (z(p, 0, size), [z(p, 0, half), z(p, size - half, half)]);

@@ -2,12 +2,17 @@
 //!
 //! Cheap, and blind to missing data; a low-intensity load on an otherwise idle group scores high (section 5.3.2).
 
-use super::{Cushion, Judgement, Method, Params, Untrained, Window, window::median};
+use super::{Cushion, Judgement, Method, Onset, Subject, Untrained};
+use crate::grid::{Params, Window};
+use crate::stats::median;
 
 /// The method, with the paper's parameters.
 pub static MEDIAN: Method = Method {
     name: "median",
+    subject: Subject::AnyMetric,
+    onset: Onset::NewSlots,
     params: Params { interval_s: 15, smoothing: 15, size: 60, shift: 30, k: 3 },
+    day_interval_s: 15,
     smoothing_s: None,
     cushion: Cushion::Factor(2.0),
     untrained: Untrained { factor: 6.0, least: 0.0, shift: 30, k: 3 },

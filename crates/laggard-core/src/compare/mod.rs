@@ -9,42 +9,11 @@ pub mod kl;
 pub mod limp;
 pub mod median;
 pub mod thresh;
-pub mod window;
 
 #[cfg(test)]
 mod properties;
 
-pub use window::{Window, Windower};
-
-/// Fewer peers with data than this and nobody can say who is odd.
-pub const FEWEST_PEERS: usize = 3;
-
-/// The parameters of a method; the papers' values are the defaults.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// Grid in seconds.
-    pub interval_s: u32,
-    /// Width of the trailing moving average, in slots.
-    pub smoothing: usize,
-    /// Samples in a window.
-    pub size: usize,
-    /// Samples from one window to the next.
-    pub shift: usize,
-    /// Anomalous now, if anomalous in at least `k` of the last `2k-1` windows.
-    pub k: usize,
-}
-
-impl Params {
-    /// The same parameters on another grid. Counts of samples stay (LISA'13, section 4.2), except for a moving
-    /// average that is defined in seconds, see [`Method::smoothing_s`].
-    pub fn on_grid(self, interval_s: u32, method: &Method) -> Params {
-        let smoothing = match method.smoothing_s {
-            Some(seconds) => (seconds / interval_s.max(1) as usize).max(1),
-            None => self.smoothing,
-        };
-        Params { interval_s, smoothing, ..self }
-    }
-}
+use crate::grid::{Params, Window};
 
 /// What is known of a component's score in a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,7 +58,7 @@ pub struct Judgement {
 
 impl Judgement {
     /// Nothing can be said of this window.
-    fn missing(components: usize) -> Judgement {
+    pub fn missing(components: usize) -> Judgement {
         Judgement { scores: vec![Score::Missing; components], thresholds: vec![f64::NAN; components] }
     }
 
@@ -147,13 +116,37 @@ pub struct Untrained {
     pub k: usize,
 }
 
+/// What a method compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Levels of any metric.
+    AnyMetric,
+    /// TCP congestion windows only; such a method goes along with one for all other metrics. Only a low window scores.
+    CongestionWindow,
+}
+
+/// Where in the first window that exceeds a trouble begins, at the latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Onset {
+    /// In what was new in that window.
+    NewSlots,
+    /// The method asks for trouble in both halves, so it has begun before the second.
+    FirstHalf,
+}
+
 /// One comparison method.
 #[derive(Clone, Copy, Debug)]
 pub struct Method {
     /// Its name in commands and reports.
     pub name: &'static str,
+    /// What it compares.
+    pub subject: Subject,
+    /// How a trouble is dated.
+    pub onset: Onset,
     /// The paper's parameters.
     pub params: Params,
+    /// The grid in seconds for recordings of hours and days, where it differs from that of `params`.
+    pub day_interval_s: u32,
     /// The moving average in seconds, where the paper defines it so.
     pub smoothing_s: Option<usize>,
     /// How its thresholds are trained.
@@ -168,14 +161,30 @@ pub struct Method {
     pub judge: fn(&Window, Threshold) -> Judgement,
 }
 
+impl PartialEq for Method {
+    fn eq(&self, other: &Method) -> bool {
+        self.name == other.name
+    }
+}
+
 /// All methods, in the order of the papers; ours last.
 pub const METHODS: &[&Method] =
     &[&kl::KL, &cwnd::CWND, &cdf::CDF, &median::MEDIAN, &thresh::THRESH, &limp::LIMP];
 
 impl Method {
+    /// The published parameters on another grid. Counts of samples stay (LISA'13, section 4.2), except for a moving average that
+    /// is defined in seconds.
+    pub fn published_on(&self, interval_s: u32) -> Params {
+        let smoothing = match self.smoothing_s {
+            Some(seconds) => (seconds / interval_s.max(1) as usize).max(1),
+            None => self.params.smoothing,
+        };
+        Params { interval_s, smoothing, ..self.params }
+    }
+
     /// The parameters on a grid, trained or untrained.
     pub fn params_on(&self, interval_s: u32, is_trained: bool) -> Params {
-        let params = self.params.on_grid(interval_s, self);
+        let params = self.published_on(interval_s);
         if is_trained {
             params
         } else {
@@ -183,22 +192,24 @@ impl Method {
         }
     }
 
-    /// How far into the first window that exceeds the trouble begins, at the latest: where what was new in that window begins.
-    /// `limp` asks for trouble in both halves, so it has begun before the second.
-    pub fn onset(&self, params: Params) -> usize {
-        let until = if self.name == limp::LIMP.name { params.size / 2 } else { params.size };
-        until.saturating_sub(params.shift)
+    /// Slots into the first window that exceeds at which the trouble has begun.
+    pub fn onset_slots(&self, params: Params) -> u64 {
+        let until = match self.onset {
+            Onset::NewSlots => params.size,
+            Onset::FirstHalf => params.size / 2,
+        };
+        until.saturating_sub(params.shift) as u64
+    }
+
+    /// Whether this method compares metrics of a kind that others do not.
+    pub fn is_companion(&self) -> bool {
+        self.subject == Subject::CongestionWindow
     }
 
     /// Finds a method by name.
     pub fn parse(name: &str) -> Option<&'static Method> {
         METHODS.iter().find(|method| method.name == name).copied()
     }
-}
-
-/// Whether a number is a measurement. Infinities and absurd magnitudes are missing, never zero, and never overflow.
-pub fn is_measurement(value: f64) -> bool {
-    value.abs() <= 1e150
 }
 
 /// Position of the score among the `n-1` pairwise distances of one component in ascending order: the

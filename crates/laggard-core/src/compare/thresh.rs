@@ -2,12 +2,16 @@
 //!
 //! Kept because users compare against it. Misses whatever stays below the largest value seen in training.
 
-use super::{Cushion, Judgement, Method, Params, Untrained, Window};
+use super::{Cushion, Judgement, Method, Onset, Subject, Untrained};
+use crate::grid::{Params, Window};
 
 /// The method, with the paper's parameters.
 pub static THRESH: Method = Method {
     name: "thresh",
+    subject: Subject::AnyMetric,
+    onset: Onset::NewSlots,
     params: Params { interval_s: 15, smoothing: 15, size: 60, shift: 30, k: 3 },
+    day_interval_s: 15,
     smoothing_s: None,
     cushion: Cushion::Factor(2.0),
     untrained: Untrained { factor: 2.0, least: 0.0, shift: 30, k: 3 },

@@ -1,17 +1,19 @@
 //! What speaks against a component: per metric, and gathered over one episode.
 
-use super::untrained::Relation;
+use super::case::{Reading, Relation};
+use crate::compare::Method;
+use crate::ids::UnixSeconds;
 use crate::model::Metric;
 use std::collections::BTreeMap;
 
 /// One anomalous window of one component in one metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observation {
-    /// Seconds since 1970.
-    pub from_s: i64,
-    /// Seconds since 1970.
-    pub to_s: i64,
-    /// The score in this window.
+    /// Start of the window.
+    pub from: UnixSeconds,
+    /// End of the window.
+    pub to: UnixSeconds,
+    /// The score in this window; NaN of a silent component.
     pub score: f64,
     /// The threshold it exceeded.
     pub threshold: f64,
@@ -29,36 +31,54 @@ pub struct Observation {
     pub jitters: bool,
 }
 
+impl Observation {
+    /// What a reading says of a window.
+    pub fn new(from: UnixSeconds, to: UnixSeconds, seen: &Reading, relation: Relation) -> Observation {
+        Observation {
+            from,
+            to,
+            score: seen.score.exact().unwrap_or(f64::NAN),
+            threshold: seen.threshold,
+            level: seen.level,
+            peer_level: seen.peer_level,
+            ratio: seen.ratio,
+            relation,
+            is_busy: false,
+            jitters: false,
+        }
+    }
+}
+
 /// What one metric says against a component.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
-    /// Name of the method.
-    pub method: &'static str,
+    /// The method.
+    pub method: &'static Method,
     /// Start of the first anomalous window.
-    pub from_s: i64,
+    pub from: UnixSeconds,
     /// End of the last anomalous window.
-    pub to_s: i64,
+    pub to: UnixSeconds,
     /// Anomalous windows.
     pub windows: u32,
     /// The worst window.
     pub peak: Observation,
     log_severity: f64,
     log_ratio: f64,
-    relations: [u32; 5],
+    relations: [u32; Relation::ALL.len()],
     jittery: u32,
 }
 
 impl Evidence {
-    fn new(method: &'static str, first: Observation) -> Evidence {
+    fn new(method: &'static Method, first: Observation) -> Evidence {
         let mut evidence = Evidence {
             method,
-            from_s: first.from_s,
-            to_s: first.to_s,
+            from: first.from,
+            to: first.to,
             windows: 0,
             peak: first,
             log_severity: 0.0,
             log_ratio: 0.0,
-            relations: [0; 5],
+            relations: [0; Relation::ALL.len()],
             jittery: 0,
         };
         evidence.add(first);
@@ -66,8 +86,8 @@ impl Evidence {
     }
 
     fn add(&mut self, seen: Observation) {
-        self.from_s = self.from_s.min(seen.from_s);
-        self.to_s = self.to_s.max(seen.to_s);
+        self.from = self.from.min(seen.from);
+        self.to = self.to.max(seen.to);
         self.windows += 1;
         if severity(&seen) > severity(&self.peak) {
             self.peak = seen;
@@ -79,8 +99,8 @@ impl Evidence {
     }
 
     fn merge(&mut self, other: &Evidence) {
-        self.from_s = self.from_s.min(other.from_s);
-        self.to_s = self.to_s.max(other.to_s);
+        self.from = self.from.min(other.from);
+        self.to = self.to.max(other.to);
         self.windows += other.windows;
         if severity(&other.peak) > severity(&self.peak) {
             self.peak = other.peak;
@@ -103,8 +123,8 @@ impl Evidence {
 
     /// How the level mostly related to the peers'.
     pub fn relation(&self) -> Relation {
-        let all = [Relation::High, Relation::Low, Relation::Idle, Relation::Silent, Relation::Alike];
-        all.into_iter().max_by_key(|relation| self.relations[*relation as usize]).unwrap_or(Relation::Alike)
+        let seen = |relation: &Relation| self.relations[*relation as usize];
+        Relation::ALL.into_iter().max_by_key(seen).unwrap_or(Relation::Alike)
     }
 
     /// Whether the component mostly jittered.
@@ -128,9 +148,9 @@ fn severity(seen: &Observation) -> f64 {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Episode {
     /// When the trouble began, as well as the windows can tell.
-    pub first_s: i64,
+    pub first: UnixSeconds,
     /// End of the last anomalous window.
-    pub last_s: i64,
+    pub last: UnixSeconds,
     /// Peak of the accumulator.
     pub persistence: u32,
     /// What each metric says.
@@ -139,10 +159,16 @@ pub struct Episode {
 
 impl Episode {
     /// Adds an anomalous window.
-    pub fn observe(&mut self, metric: Metric, method: &'static str, onset_s: i64, seen: Observation) {
+    pub fn observe(
+        &mut self,
+        metric: Metric,
+        method: &'static Method,
+        onset: UnixSeconds,
+        seen: Observation,
+    ) {
         let is_new = self.evidence.is_empty();
-        self.first_s = if is_new { onset_s } else { self.first_s.min(onset_s) };
-        self.last_s = if is_new { seen.to_s } else { self.last_s.max(seen.to_s) };
+        self.first = if is_new { onset } else { self.first.min(onset) };
+        self.last = if is_new { seen.to } else { self.last.max(seen.to) };
         self.evidence
             .entry(metric)
             .and_modify(|known| known.add(seen))
@@ -155,8 +181,8 @@ impl Episode {
             *self = other.clone();
             return;
         }
-        self.first_s = self.first_s.min(other.first_s);
-        self.last_s = self.last_s.max(other.last_s);
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
         self.persistence = self.persistence.max(other.persistence);
         for (metric, more) in &other.evidence {
             self.evidence

@@ -1,80 +1,125 @@
-//! Gaps: times without samples, with their reason. Hours in which nobody was recorded are a gap, not evidence.
+//! Gaps: times without samples, with their reason. Hours in which no member was recorded are a gap, not evidence.
+
+use crate::ids::{MemberIndex, Slot, Table, UnixSeconds};
+use std::fmt;
 
 /// A time without samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gap {
-    /// Component, or the name of its group if nobody in it was recorded.
+    /// Component, or the name of its group if no member was recorded.
     pub component: String,
-    /// Seconds since 1970.
-    pub from_s: i64,
-    /// Seconds since 1970.
-    pub to_s: i64,
-    /// Why, in words.
-    pub reason: String,
+    /// First moment without samples.
+    pub from: UnixSeconds,
+    /// First moment with samples again.
+    pub to: UnixSeconds,
+    /// Why.
+    pub reason: GapReason,
+}
+
+/// Why there are no samples.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GapReason {
+    /// The component's peers were recorded.
+    PeersRecorded,
+    /// No member of the group was recorded.
+    GroupNotRecorded,
+    /// Everything that a server reports is missing at once.
+    ServerSilent(String),
+    /// The topology names it, the data does not.
+    NeverRecorded,
+}
+
+impl fmt::Display for GapReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GapReason::PeersRecorded => f.write_str("no samples while its peers have some"),
+            GapReason::GroupNotRecorded => f.write_str("nobody in the group was recorded"),
+            GapReason::ServerSilent(server) => write!(f, "its server {server} was silent"),
+            GapReason::NeverRecorded => f.write_str("named by the topology, never recorded"),
+        }
+    }
 }
 
 /// Gaps remembered; beyond that they are counted.
 pub const MOST_GAPS: usize = 1000;
 
 /// Holes shorter than this many slots are bridged by the moving average and not worth a line.
-const SHORTEST: u64 = 15;
+const SHORTEST_HOLE: u64 = 15;
 
-/// Follows one group's slots.
-#[derive(Debug, Default)]
-pub struct Follower {
-    last_slot: Option<u64>,
-    /// Slots with data of anybody, so that a member's hole is measured in its peers' time.
-    active: u64,
-    /// Per member: the last active slot it was seen in, and that slot.
-    seen: Vec<Option<(u64, u64)>>,
+/// The last slot in which a member was recorded, in any metric.
+#[derive(Debug, Clone, Copy)]
+struct LastSeen {
+    slot: Slot,
+    /// How many slots the group had been recorded in by then.
+    recorded_slots: u64,
 }
 
-/// A hole in slots: who (`None`: the whole group), from, to.
-pub type Hole = (Option<usize>, u64, u64);
+/// When the members of one group were recorded.
+#[derive(Debug, Default)]
+pub struct Attendance {
+    last_slot: Option<Slot>,
+    /// Slots with data of any member, so that a member's hole is measured in its peers' time.
+    recorded_slots: u64,
+    members: Table<MemberIndex, Option<LastSeen>>,
+}
 
-impl Follower {
-    /// For `members` components.
-    pub fn new(members: usize) -> Follower {
-        Follower { seen: vec![None; members], ..Follower::default() }
+/// A time without samples of a member, or of the whole group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hole {
+    /// The member; none is the whole group.
+    pub member: Option<MemberIndex>,
+    /// First slot without samples.
+    pub from: Slot,
+    /// First slot with samples again.
+    pub to: Slot,
+}
+
+impl Attendance {
+    /// For so many members.
+    pub fn new(members: usize) -> Attendance {
+        Attendance { members: Table::filled(None, members), ..Attendance::default() }
     }
 
-    /// Takes who was seen in a slot; holes that end here go to `found`.
-    pub fn push(&mut self, slot: u64, is_seen: impl Fn(usize) -> bool, found: &mut Vec<Hole>) {
+    /// Takes which members were recorded in a slot; holes that end here go to `found`.
+    pub fn push(&mut self, slot: Slot, is_recorded: impl Fn(MemberIndex) -> bool, found: &mut Vec<Hole>) {
         if let Some(last) = self.last_slot
-            && slot - last > SHORTEST
+            && slot.0 - last.0 > SHORTEST_HOLE
         {
-            found.push((None, last + 1, slot));
+            found.push(Hole { member: None, from: Slot(last.0 + 1), to: slot });
         }
         self.last_slot = Some(slot);
-        self.active += 1;
-        for (member, seen) in self.seen.iter_mut().enumerate() {
-            if is_seen(member) {
-                if let Some((active, last)) = *seen
-                    && self.active - active > SHORTEST
+        self.recorded_slots += 1;
+        for (member, seen) in self.members.ids().zip(self.members.iter_mut()) {
+            if is_recorded(member) {
+                if let Some(last) = *seen
+                    && self.recorded_slots - last.recorded_slots > SHORTEST_HOLE
                 {
-                    found.push((Some(member), last + 1, slot));
+                    found.push(Hole { member: Some(member), from: Slot(last.slot.0 + 1), to: slot });
                 }
-                *seen = Some((self.active, slot));
+                *seen = Some(LastSeen { slot, recorded_slots: self.recorded_slots });
             }
         }
     }
 
-    /// The last slot in which a member was seen, in any metric.
-    pub fn heard(&self, member: usize) -> Option<u64> {
-        self.seen[member].map(|(_, slot)| slot)
+    /// The last slot in which a member was recorded, in any metric.
+    pub fn last_seen(&self, member: MemberIndex) -> Option<Slot> {
+        self.members[member].map(|last| last.slot)
     }
 
     /// Holes that are still open at slot `now`, which other groups may have reached.
-    pub fn open(&self, now: u64) -> Vec<Hole> {
+    pub fn open(&self, now: Slot) -> Vec<Hole> {
         let Some(last) = self.last_slot else { return Vec::new() };
-        let end = last + 1;
-        if now.saturating_sub(last) > SHORTEST {
-            return vec![(None, end, now + 1)];
+        let end = Slot(last.0 + 1);
+        if now.0.saturating_sub(last.0) > SHORTEST_HOLE {
+            return vec![Hole { member: None, from: end, to: Slot(now.0 + 1) }];
         }
-        let members = self.seen.iter().enumerate();
-        let open = members.filter_map(|(member, seen)| {
-            let (active, last) = (*seen)?;
-            (self.active - active >= SHORTEST).then_some((Some(member), last + 1, end))
+        let open = self.members.enumerate().filter_map(|(member, seen)| {
+            let last = (*seen)?;
+            (self.recorded_slots - last.recorded_slots >= SHORTEST_HOLE).then_some(Hole {
+                member: Some(member),
+                from: Slot(last.slot.0 + 1),
+                to: end,
+            })
         });
         open.collect()
     }
@@ -84,23 +129,30 @@ impl Follower {
 mod tests {
     use super::*;
 
-    #[test]
-    fn nobody_recorded_is_the_groups_gap_and_not_each_members() {
-        let mut follower = Follower::new(2);
-        let mut found = Vec::new();
-        for slot in (0..50).chain(500..600) {
-            follower.push(slot, |member| member == 0 || !(520..560).contains(&slot), &mut found);
-        }
-        assert_eq!(found, [(None, 50, 500), (Some(1), 520, 560)]);
-        assert!(follower.open(599).is_empty());
-        assert_eq!(follower.open(900), [(None, 600, 901)]);
+    fn hole(member: Option<usize>, from: u64, to: u64) -> Hole {
+        Hole { member: member.map(MemberIndex::new), from: Slot(from), to: Slot(to) }
     }
 
     #[test]
-    fn who_never_came_back_is_an_open_hole() {
-        let mut follower = Follower::new(2);
+    fn a_time_without_any_member_is_the_groups_gap_and_not_each_members() {
+        let mut attendance = Attendance::new(2);
         let mut found = Vec::new();
-        (0..100).for_each(|slot| follower.push(slot, |member| member == 0 || slot < 40, &mut found));
-        assert_eq!(follower.open(99), [(Some(1), 40, 100)]);
+        for slot in (0..50).chain(500..600) {
+            let is_recorded = |member: MemberIndex| member.index() == 0 || !(520..560).contains(&slot);
+            attendance.push(Slot(slot), is_recorded, &mut found);
+        }
+        assert_eq!(found, [hole(None, 50, 500), hole(Some(1), 520, 560)]);
+        assert!(attendance.open(Slot(599)).is_empty());
+        assert_eq!(attendance.open(Slot(900)), [hole(None, 600, 901)]);
+    }
+
+    #[test]
+    fn a_member_that_never_came_back_is_an_open_hole() {
+        let mut attendance = Attendance::new(2);
+        let mut found = Vec::new();
+        for slot in 0..100 {
+            attendance.push(Slot(slot), |member| member.index() == 0 || slot < 40, &mut found);
+        }
+        assert_eq!(attendance.open(Slot(99)), [hole(Some(1), 40, 100)]);
     }
 }

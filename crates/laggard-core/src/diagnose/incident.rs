@@ -1,9 +1,15 @@
 //! The result of a diagnosis.
 
+use super::case::Relation;
 use super::cause::Cause;
-use super::evidence::Episode;
+use super::evidence::{Episode, Evidence};
 use super::gaps::Gap;
+use super::rules::Rule;
+use super::rules::episode::Spoken;
+use crate::compare::Method;
+use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
 use crate::model::{Kind, Metric};
+use std::fmt;
 
 /// One problem, in the part that explains it.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,27 +26,92 @@ pub struct Incident {
     pub persistence: u32,
     /// Sum over what it explains of persistence times severity; incidents are ordered by it.
     pub impact: f64,
-    /// Seconds since 1970.
-    pub first_s: i64,
-    /// Seconds since 1970.
-    pub last_s: i64,
-    /// Components (indices into the roster) whose trouble it explains, worst first.
-    pub explains: Vec<usize>,
-    /// The worst of them (index into the roster) ...
-    pub worst: usize,
+    /// When it began.
+    pub first: UnixSeconds,
+    /// When it was last seen.
+    pub last: UnixSeconds,
+    /// Components whose trouble it explains, worst first.
+    pub explains: Vec<ComponentId>,
+    /// The worst of them ...
+    pub worst: ComponentId,
     /// ... and what speaks against it.
     pub episode: Episode,
+    /// The rule that found the part ...
+    pub found_by: Spoken,
+    /// ... and those that spoke of the cause; the last named it.
+    pub named_by: Vec<Spoken>,
+}
+
+impl Incident {
+    /// The metric that says most about the cause, with its evidence.
+    pub fn telling(&self) -> Option<(Metric, &Evidence)> {
+        let strongest = |is_wanted: &dyn Fn(Metric, &Evidence) -> bool| {
+            let wanted = self.episode.evidence.iter().filter(|(metric, seen)| is_wanted(**metric, seen));
+            wanted
+                .max_by(|a, b| a.1.severity().total_cmp(&b.1.severity()))
+                .map(|(metric, seen)| (*metric, seen))
+        };
+        let role = self.cause.telling_role();
+        let tells = |metric: Metric, seen: &Evidence| {
+            role == Some(metric.role()) && seen.relation() != Relation::Alike
+        };
+        strongest(&tells).or_else(|| strongest(&|_, _| true))
+    }
+}
+
+/// Why nothing can be said of a group or a component.
+#[derive(Debug, Clone, PartialEq)]
+pub enum UndecidedReason {
+    /// The group has fewer members than a comparison needs.
+    FewPeers {
+        /// How many.
+        members: usize,
+    },
+    /// No metric of the group is compared.
+    NothingCompared,
+    /// The recording has fewer windows than the filter needs.
+    FewWindows {
+        /// How many.
+        windows: u64,
+        /// The method.
+        method: &'static Method,
+        /// Seconds of recording that it needs.
+        needed_s: u64,
+    },
+    /// No window has data of the component.
+    NoData,
+}
+
+impl fmt::Display for UndecidedReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        match self {
+            UndecidedReason::FewPeers { members } => {
+                write!(f, "{members} member{}, a comparison needs at least 3", plural(*members as u64))
+            }
+            UndecidedReason::NothingCompared => {
+                f.write_str("none of its metrics is compared (docs/metrics.md)")
+            }
+            UndecidedReason::FewWindows { windows, method, needed_s } => write!(
+                f,
+                "{windows} window{} with data of three members; `{}` needs {needed_s} s of recording",
+                plural(*windows),
+                method.name
+            ),
+            UndecidedReason::NoData => f.write_str("no window with its data"),
+        }
+    }
 }
 
 /// Three-valued, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// Compared, and like its peers.
     Healthy,
     /// Part of an incident.
     Suspect,
     /// Not enough known, with the reason.
-    Undecided(String),
+    Undecided(UndecidedReason),
 }
 
 impl Verdict {
@@ -67,33 +138,86 @@ pub struct ComponentVerdict {
     pub accumulator: u32,
 }
 
+/// A metric of a group that was judged often enough to mean something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JudgedMetric {
+    /// The group.
+    pub group: GroupId,
+    /// The metric.
+    pub metric: Metric,
+}
+
+/// An episode that was not worth a report, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Excused {
+    /// The component.
+    pub component: ComponentId,
+    /// The rule that excused it.
+    pub by: Spoken,
+    /// What was seen.
+    pub episode: Episode,
+}
+
 /// Everything that a recording says, as of now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
     /// First moment of data.
-    pub from_s: i64,
+    pub from: UnixSeconds,
     /// Last moment of data.
-    pub to_s: i64,
+    pub to: UnixSeconds,
     /// Whether thresholds came from training.
     pub trained: bool,
     /// The grid.
     pub interval_s: u32,
-    /// Name of the main method.
-    pub method: &'static str,
-    /// Per group of the roster: why nothing can be decided, if so.
-    pub undecided_groups: Vec<Option<String>>,
+    /// The main method.
+    pub method: &'static Method,
+    /// Why nothing can be decided of a group, if so, and the rule that says it.
+    pub undecided_groups: Table<GroupId, Option<UndecidedGroup>>,
     /// Nothing suspect, but a group that could have been compared was not.
     pub is_undecided: bool,
-    /// Group and metric of what was judged.
-    pub judged: Vec<(usize, Metric)>,
+    /// What was judged.
+    pub judged: Vec<JudgedMetric>,
     /// Problems, worst first.
     pub incidents: Vec<Incident>,
-    /// Per component of the roster.
-    pub components: Vec<ComponentVerdict>,
+    /// Trouble that was not worth a report.
+    pub excused: Vec<Excused>,
+    /// Of every component.
+    pub components: Table<ComponentId, ComponentVerdict>,
     /// Times without samples.
     pub gaps: Vec<Gap>,
     /// Gaps beyond those listed.
     pub more_gaps: usize,
     /// Samples that came after their slot was closed, and were not used.
     pub late_samples: u64,
+}
+
+/// What a diagnosis comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conclusion {
+    /// Nothing suspect.
+    Quiet,
+    /// Something suspect.
+    Suspect,
+    /// Not enough known.
+    Undecided,
+}
+
+impl Diagnosis {
+    /// What it comes to.
+    pub fn conclusion(&self) -> Conclusion {
+        match self.is_undecided {
+            _ if !self.incidents.is_empty() => Conclusion::Suspect,
+            true => Conclusion::Undecided,
+            false => Conclusion::Quiet,
+        }
+    }
+}
+
+/// A group that cannot be judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UndecidedGroup {
+    /// Why.
+    pub reason: UndecidedReason,
+    /// The rule that says so.
+    pub rule: &'static Rule,
 }

@@ -1,21 +1,27 @@
-//! From samples to incidents: thresholds, filter, persistence, root cause, localisation.
+//! From samples to incidents.
 //!
-//! [`Diagnoser`] is one incremental operator over samples in time order; offline diagnosis replays a recording through
-//! it. Its parts, in the order a sample meets them: [`track`] (windows and scores of one group in one metric),
-//! [`untrained`] or [`train`] (thresholds), [`filter`], [`evidence`] and persistence, [`cause`], [`localise`].
+//! [`Diagnoser`] ([`pipeline`]) is one incremental operator over samples in time order; offline diagnosis replays a recording
+//! through it. Its parts, in the order a sample meets them: [`score`] (windows and scores of one group in one metric, held
+//! against [`threshold`]s), [`judge`] (a window under the [`rules`], which see a [`case`]), [`persistence`] (what lasts),
+//! [`assess`] (episodes and the site under the rules). [`trace`] keeps what each rule said. [`training`] learns thresholds.
 
+mod assess;
+pub mod bound;
+pub mod case;
 pub mod cause;
 pub mod evidence;
-pub mod filter;
 pub mod gaps;
 pub mod incident;
-pub mod localise;
-pub mod operator;
-pub mod track;
-pub mod train;
-pub mod untrained;
+pub mod judge;
+pub mod persistence;
+pub mod pipeline;
+pub mod rules;
+pub mod score;
+pub mod threshold;
+pub mod trace;
+pub mod training;
 
 pub use cause::Cause;
-pub use incident::{Diagnosis, Incident, Verdict};
-pub use operator::{Config, Diagnoser, Event, JudgedWindow, Sample};
-pub use train::{Thresholds, Trainer};
+pub use incident::{Conclusion, Diagnosis, Incident, Verdict};
+pub use pipeline::{Config, Diagnoser, Event, JudgedWindow, Repair, Sample};
+pub use training::{Thresholds, Trainer};

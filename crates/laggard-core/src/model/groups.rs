@@ -2,6 +2,7 @@
 //! by it, or, without a topology, one group for all (one per value of a `group` column).
 
 use super::topology::{Topology, short};
+use crate::ids::{ComponentId, GroupId, MemberIndex, Table};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What a component or an accused part is.
@@ -50,12 +51,44 @@ pub struct Component {
     pub name: String,
     /// What it is.
     pub kind: Kind,
-    /// Index into [`Roster::groups`].
-    pub group: usize,
+    /// Its peer group.
+    pub group: GroupId,
     /// Parts that it depends on, any of which may explain its trouble.
-    pub parts: Vec<(Kind, String)>,
-    /// For attachments: the LUN and the priority.
-    pub attachment: Option<(String, u32)>,
+    pub parts: Vec<Part>,
+    /// For attachments: what is attached.
+    pub attachment: Option<Attachment>,
+}
+
+impl Component {
+    /// The part of a kind that it depends on, the first if there are several.
+    pub fn part(&self, kind: Kind) -> Option<&str> {
+        self.parts.iter().find(|part| part.kind == kind).map(|part| part.name.as_str())
+    }
+}
+
+/// A part of the topology that components depend on.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Part {
+    /// What it is.
+    pub kind: Kind,
+    /// Its name in the topology.
+    pub name: String,
+}
+
+impl Part {
+    /// A part by kind and name.
+    pub fn new(kind: Kind, name: impl Into<String>) -> Part {
+        Part { kind, name: name.into() }
+    }
+}
+
+/// A LUN as one server reaches it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    /// The LUN.
+    pub lun: String,
+    /// 1 is the server that should serve it.
+    pub priority: u32,
 }
 
 /// A peer group.
@@ -63,17 +96,17 @@ pub struct Component {
 pub struct PeerGroup {
     /// Its name in reports.
     pub name: String,
-    /// Indices into [`Roster::components`], in name order.
-    pub members: Vec<usize>,
+    /// Its components, in name order.
+    pub members: Table<MemberIndex, ComponentId>,
 }
 
 /// All components under comparison and their groups.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Roster {
     /// Components, sorted by name.
-    pub components: Vec<Component>,
+    pub components: Table<ComponentId, Component>,
     /// Groups, sorted by name.
-    pub groups: Vec<PeerGroup>,
+    pub groups: Table<GroupId, PeerGroup>,
     /// Components that the topology names but the data does not.
     pub never_recorded: Vec<String>,
     /// Components that the data has but the topology does not.
@@ -104,7 +137,7 @@ impl Roster {
             roster.components.push(Component {
                 name: item.name.clone(),
                 kind: place.kind,
-                group: 0,
+                group: GroupId::new(0),
                 parts: place.parts,
                 attachment: place.attachment,
             });
@@ -115,19 +148,36 @@ impl Roster {
     }
 
     fn form_groups(&mut self, names: &[String]) {
-        let mut members: BTreeMap<&String, Vec<usize>> = BTreeMap::new();
-        for (index, name) in names.iter().enumerate() {
-            members.entry(name).or_default().push(index);
+        let mut members: BTreeMap<&String, Table<MemberIndex, ComponentId>> = BTreeMap::new();
+        for (id, name) in self.components.ids().zip(names) {
+            members.entry(name).or_default().push(id);
         }
-        for (index, (name, members)) in members.into_iter().enumerate() {
-            members.iter().for_each(|&member| self.components[member].group = index);
-            self.groups.push(PeerGroup { name: name.clone(), members });
+        for (name, members) in members {
+            let group = self.groups.push(PeerGroup { name: name.clone(), members });
+            self.groups[group].members.iter().for_each(|&member| self.components[member].group = group);
         }
     }
 
-    /// The index of a component.
-    pub fn find(&self, name: &str) -> Option<usize> {
-        self.components.binary_search_by(|component| component.name.as_str().cmp(name)).ok()
+    /// A component by name.
+    pub fn find(&self, name: &str) -> Option<ComponentId> {
+        let components = self.components.as_slice();
+        components.binary_search_by(|component| component.name.as_str().cmp(name)).ok().map(ComponentId::new)
+    }
+
+    /// The name of a component.
+    pub fn name(&self, component: ComponentId) -> &str {
+        &self.components[component].name
+    }
+
+    /// The members of a component's peer group, itself among them.
+    pub fn peers(&self, component: ComponentId) -> &Table<MemberIndex, ComponentId> {
+        &self.groups[self.components[component].group].members
+    }
+
+    /// What the members of a group are.
+    pub fn kind(&self, group: GroupId) -> Kind {
+        let first = self.groups[group].members.iter().next();
+        first.map_or(Kind::Device, |&member| self.components[member].kind)
     }
 }
 
@@ -135,8 +185,8 @@ struct Place {
     canonical: String,
     kind: Kind,
     group: String,
-    parts: Vec<(Kind, String)>,
-    attachment: Option<(String, u32)>,
+    parts: Vec<Part>,
+    attachment: Option<Attachment>,
 }
 
 impl Place {
@@ -153,7 +203,7 @@ impl Place {
             canonical: item.name.clone(),
             kind,
             group: item.group.clone().unwrap_or_else(default),
-            parts: item.server.iter().map(|server| (Kind::Server, server.clone())).collect(),
+            parts: item.server.iter().map(|server| Part::new(Kind::Server, server)).collect(),
             attachment: None,
         }
     }
@@ -220,7 +270,7 @@ impl<'a> Places<'a> {
         if let Some(attachment) = topology.attachments.get(name) {
             let lun = topology.luns.get(&attachment.lun);
             let mut parts =
-                vec![(Kind::Server, attachment.server.clone()), (Kind::Lun, attachment.lun.clone())];
+                vec![Part::new(Kind::Server, &attachment.server), Part::new(Kind::Lun, &attachment.lun)];
             parts.extend(lun.into_iter().flat_map(lun_parts));
             let generation = lun.and_then(|lun| lun.generation.as_deref());
             return Some(Place {
@@ -231,12 +281,12 @@ impl<'a> Places<'a> {
                     &[generation, Some(&format!("priority {}", attachment.priority))],
                 ),
                 parts,
-                attachment: Some((attachment.lun.clone(), attachment.priority)),
+                attachment: Some(Attachment { lun: attachment.lun.clone(), priority: attachment.priority }),
             });
         }
         if let Some(lun) = topology.luns.get(name) {
             let mut parts: Vec<_> = lun_parts(lun).collect();
-            parts.extend(self.primaries.get(name).map(|server| (Kind::Server, (*server).to_string())));
+            parts.extend(self.primaries.get(name).map(|server| Part::new(Kind::Server, *server)));
             return Some(Place {
                 canonical: name.into(),
                 kind: Kind::Lun,
@@ -284,9 +334,9 @@ impl<'a> Places<'a> {
     }
 }
 
-fn lun_parts(lun: &super::topology::Lun) -> impl Iterator<Item = (Kind, String)> {
-    let controller = lun.controller.iter().map(|name| (Kind::Controller, name.clone()));
-    controller.chain(lun.drawers.iter().map(|name| (Kind::Drawer, name.clone())))
+fn lun_parts(lun: &super::topology::Lun) -> impl Iterator<Item = Part> {
+    let controller = lun.controller.iter().map(|name| Part::new(Kind::Controller, name));
+    controller.chain(lun.drawers.iter().map(|name| Part::new(Kind::Drawer, name)))
 }
 
 fn group_name(what: &str, qualities: &[Option<&str>]) -> String {
@@ -318,7 +368,7 @@ mod tests {
         assert_eq!(roster.not_in_topology, ["stranger"]);
         assert_eq!(roster.never_recorded, ["ddn6.01.fs2"]);
         let first = &roster.components[roster.find("6.00.1").unwrap()];
-        assert!(first.parts.contains(&(Kind::Controller, "ddn6".into())));
+        assert!(first.parts.contains(&Part::new(Kind::Controller, "ddn6")));
     }
 
     #[test]

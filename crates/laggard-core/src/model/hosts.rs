@@ -117,6 +117,11 @@ fn numbers(whole: &str, text: &str, most: usize) -> Result<Vec<String>, HostsErr
 /// Before the number, after it, digits if padded: names that differ in one number only.
 type Family = (String, String, usize);
 
+/// The name nearest to a mistyped one, for error messages.
+pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    names.min_by_key(|known| strsim::damerau_levenshtein(known, name))
+}
+
 /// A range that stands for exactly these names, sorted. Folds one number of each name: that which gives the fewest parts.
 pub fn fold<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     const MOST_NUMBERS: usize = 4;

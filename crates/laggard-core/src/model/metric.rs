@@ -45,7 +45,10 @@ pub enum Role {
 impl Role {
     /// Whether a metric of this role can speak against a component; FAST'10, section 7 says why tps and svctm cannot.
     pub fn can_indict(self) -> bool {
-        !matches!(self, Load | Service | Context)
+        match self {
+            StorageVolume | StorageLatency | NetworkVolume | Congestion => true,
+            Load | Service | Context => false,
+        }
     }
 }
 
@@ -120,6 +123,21 @@ impl Metric {
     /// The metric's name in files and output.
     pub fn name(self) -> &'static str {
         self.properties().name
+    }
+
+    /// What the metric says about its component.
+    pub fn role(self) -> Role {
+        self.properties().role
+    }
+
+    /// Whether diagnosis takes part of the metric: to compare it, or to explain another.
+    pub fn is_used(self) -> bool {
+        self.role() != Context
+    }
+
+    /// Whether the metric can speak against a component.
+    pub fn can_indict(self) -> bool {
+        self.role().can_indict()
     }
 
     /// All metrics, in table order.

@@ -5,6 +5,6 @@ pub mod hosts;
 pub mod metric;
 pub mod topology;
 
-pub use groups::{Kind, PeerGroup, Roster};
+pub use groups::{Attachment, Component, Kind, Part, PeerGroup, Roster};
 pub use metric::Metric;
 pub use topology::{Topology, TopologyError};

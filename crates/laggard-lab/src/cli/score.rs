@@ -5,8 +5,10 @@ use crate::production::Plan;
 use crate::real;
 use crate::report::{Report, html, text};
 use crate::simulated::matrix::Matrix;
+use crate::verdict::ours::Ours;
 use clap::Args as ClapArgs;
 use laggard_core::compare::limp::LIMP;
+use laggard_core::diagnose::rules::Without;
 use laggard_sim::production::CATALOGUE;
 use std::path::PathBuf;
 
@@ -85,18 +87,19 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
     let held_out = !args.development && !args.quick;
     let repetitions = args.repetitions.unwrap_or(if args.quick { 1 } else { 10 }) as usize;
     let training = if args.quick { 2 } else { 10 };
+    let ours = Ours { method: &LIMP, without: Without::default() };
     let matrix = Matrix { held_out, repetitions, training, scale: 1.0, severity: args.severity };
     let plan = Plan {
         held_out,
         events: if args.quick { &ONE_OF_EACH } else { &ALL },
         horizon_h: if args.quick { 15.0 } else { 48.0 },
         quiet_days: if args.quick { 1 } else { 10 },
-        method: &LIMP,
+        ours: ours.clone(),
     };
     let mut report = Report::new(held_out, args.severity);
     if matches!(args.only, None | Some(Part::Bench)) {
         let bar = bar("test bench", matrix.len() as u64);
-        report.bench = Some(matrix.judge(&LIMP, &bar).into());
+        report.bench = Some(matrix.judge(&ours, &bar).into());
         bar.finish_and_clear();
     }
     if matches!(args.only, None | Some(Part::Production)) && args.severity == 1.0 {
@@ -106,7 +109,7 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
     }
     if !args.real.is_empty() {
         let bar = bar("real runs", real::count(&args.real)? as u64);
-        report.real = Some(real::judge(&args.real, &LIMP, &bar)?);
+        report.real = Some(real::judge(&args.real, &ours, &bar)?);
         bar.finish_and_clear();
     }
     report.bounds = report.check();

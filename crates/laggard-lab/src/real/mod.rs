@@ -4,10 +4,10 @@ mod recorded;
 
 use crate::report::{Bound, Summary};
 use crate::simulated::tally::Tally;
+use crate::verdict::Indictment;
+use crate::verdict::ours::{self, Ours};
 use crate::verdict::published::{Pipeline, Scores};
-use crate::verdict::{Indictment, ours};
 use indicatif::ProgressBar;
-use laggard_core::compare::Method;
 use rayon::prelude::*;
 use recorded::Recorded;
 use serde::Serialize;
@@ -100,7 +100,7 @@ pub fn count(given: &[PathBuf]) -> Result<usize, String> {
 }
 
 /// Judges all runs. The published pipeline learns from the fault-free runs, except the one that it judges.
-pub fn judge(given: &[PathBuf], method: &'static Method, bar: &ProgressBar) -> Result<Score, String> {
+pub fn judge(given: &[PathBuf], ours: &Ours, bar: &ProgressBar) -> Result<Score, String> {
     let pipeline = Pipeline::default();
     let read = |folder: &PathBuf| -> Result<(Recorded, Scores), String> {
         let run = Recorded::load(folder)?;
@@ -118,9 +118,9 @@ pub fn judge(given: &[PathBuf], method: &'static Method, bar: &ProgressBar) -> R
             true => Vec::new(),
             false => pipeline.judge(scores, &pipeline.train(&training, run.trace.servers), run.injected_s()),
         };
-        let ours = run.listen(method);
+        let said = run.listen(ours);
         bar.inc(1);
-        judged(run, &published, &ours)
+        judged(run, &published, &said)
     };
     let runs: Vec<Judged> = runs.par_iter().enumerate().map(judge).collect();
     Ok(Score::new(runs))

@@ -1,16 +1,15 @@
 //! One run as it was recorded: the collectors' files, and the truth.
 
-use super::{name, ours};
+use super::{Ours, name, ours};
 use crate::campaign::truth::Truth;
 use crate::simulated::tally::Expected;
 use crate::verdict::Indictment;
-use laggard_core::compare::Method;
 use laggard_core::diagnose::{Cause, Sample};
-use laggard_core::model::metric::Role;
+use laggard_core::ids::{ComponentId, UnixSeconds};
 use laggard_core::model::{Metric, Roster};
+use laggard_engine::{Listener, Loaded, Source, Stage, Warning};
 use laggard_sim::bench::{METRICS, Trace};
 use laggard_store::align::Aligned;
-use laggard_store::{Problems, read};
 use std::ops::Range;
 use std::path::Path;
 
@@ -28,43 +27,36 @@ pub struct Recorded {
     roster: Roster,
     samples: Vec<Sample>,
     first_s: i64,
-    /// Roster index of each server of the trace.
-    servers: Vec<usize>,
+    /// Which component each server of the trace is.
+    servers: Vec<ComponentId>,
 }
 
 impl Recorded {
     /// Reads a run.
     pub fn load(folder: &Path) -> Result<Recorded, String> {
         let truth = Truth::load(folder)?;
-        let mut problems = Problems::default();
-        let activity = folder.join("activity");
-        let recording =
-            read(&[activity], None, &mut problems, &|_, _| {}).map_err(|error| error.to_string())?;
-        for problem in problems.list() {
-            eprintln!("laggard-lab: {problem}");
-        }
-        let roster = Roster::new(recording.observed(), None);
-        let aligned =
-            Aligned::new(&recording, &roster, 1, |metric| metric.properties().role != Role::Context);
+        let source = Source { paths: vec![folder.join("activity")], ..Source::default() };
+        let loaded = source.load(&Warnings).map_err(|error| error.to_string())?;
+        let Loaded { recording, roster } = loaded;
+        let aligned = Aligned::new(&recording, &roster, 1, Metric::is_used);
         let mut samples = Vec::new();
         aligned.replay(|sample| samples.push(sample));
-        let first_s = samples.first().map_or(0, |sample| sample.time_s);
-        let last_s = samples.last().map_or(0, |sample| sample.time_s);
+        let first_s = samples.first().map_or(0, |sample| sample.time.0);
+        let last_s = samples.last().map_or(0, |sample| sample.time.0);
         // Servers are those with sockets to clients; clients have a group of their own.
-        let is_server = |index: &usize| roster.groups[roster.components[*index].group].name != "clients";
-        let servers: Vec<usize> = (0..roster.components.len()).filter(is_server).collect();
+        let is_server = |id: &ComponentId| roster.groups[roster.components[*id].group].name != "clients";
+        let servers: Vec<ComponentId> = roster.components.ids().filter(is_server).collect();
         let seconds = (last_s - first_s + 1).max(0) as usize;
         let mut values = vec![vec![f64::NAN; servers.len() * seconds]; METRICS.len()];
         for sample in &samples {
             let metric = METRICS.iter().position(|metric| *metric == sample.metric);
             let server = servers.iter().position(|server| *server == sample.component);
             if let (Some(metric), Some(server)) = (metric, server) {
-                values[metric][(sample.time_s - first_s) as usize * servers.len() + server] = sample.value;
+                values[metric][(sample.time.0 - first_s) as usize * servers.len() + server] = sample.value;
             }
         }
         let trace = Trace::recorded(servers.len(), seconds, values);
-        let is_recorded =
-            |name: &String| servers.iter().any(|server| roster.components[*server].name == *name);
+        let is_recorded = |name: &String| servers.iter().any(|server| roster.name(*server) == *name);
         if let Some(name) = truth.server.as_ref().filter(|name| !is_recorded(name)) {
             return Err(format!(
                 "{}: the faulty server, {name}, is not among what was recorded",
@@ -81,7 +73,7 @@ impl Recorded {
 
     fn faulty(&self) -> Option<usize> {
         let name = self.truth.server.as_ref()?;
-        self.servers.iter().position(|server| self.roster.components[*server].name == *name)
+        self.servers.iter().position(|server| self.roster.name(*server) == *name)
     }
 
     /// What is to be found. A fault without a cause of its own may be called anything.
@@ -92,17 +84,18 @@ impl Recorded {
 
     /// The name of a server.
     pub fn name_of(&self, server: usize) -> &str {
-        self.servers.get(server).map_or("a client", |server| &self.roster.components[*server].name)
+        self.servers.get(server).map_or("a client", |server| self.roster.name(*server))
     }
 
     /// What ours says, as it would live.
-    pub fn listen(&self, method: &'static Method) -> Vec<Indictment> {
-        let mut listener = ours::Listener::new(method, self.roster.clone(), self.injected_s());
+    pub fn listen(&self, ours: &Ours) -> Vec<Indictment> {
+        let mut listener = ours::Listener::new(ours, self.roster.clone(), self.injected_s());
         for sample in &self.samples {
-            listener.push(Sample { time_s: sample.time_s - self.first_s, ..*sample });
+            let time = UnixSeconds(sample.time.0 - self.first_s);
+            listener.push(Sample { time, ..*sample });
         }
         // Who is no server has no place among them.
-        let place = |component: usize| self.servers.iter().position(|server| *server == component);
+        let place = |component: usize| self.servers.iter().position(|server| server.index() == component);
         let placed =
             |said: Indictment| Indictment { server: place(said.server).unwrap_or(usize::MAX), ..said };
         listener.finish().into_iter().map(placed).collect()
@@ -111,7 +104,7 @@ impl Recorded {
     /// What was said while it was recorded.
     pub fn live(&self) -> Vec<Indictment> {
         let said = self.truth.live.iter().map(|said| {
-            let find = |server: &usize| self.roster.components[*server].name == said.component;
+            let find = |server: &ComponentId| self.roster.name(*server) == said.component;
             Indictment {
                 server: self.servers.iter().position(find).unwrap_or(usize::MAX),
                 cause: cause(&said.cause).unwrap_or(Cause::Unknown),
@@ -156,7 +149,7 @@ impl Recorded {
             .map(|peer| self.mean(metric, peer, seconds.clone()))
             .filter(|mean| mean.is_finite())
             .collect();
-        let middle = laggard_core::compare::window::median(&mut peers);
+        let middle = laggard_core::stats::median(&mut peers);
         self.mean(metric, server, seconds).max(floor) / middle.max(floor)
     }
 
@@ -169,6 +162,17 @@ impl Recorded {
     }
 }
 
+/// What could not be used of a recording is printed.
+struct Warnings;
+
+impl Listener for Warnings {
+    fn warn(&self, warning: &Warning) {
+        eprintln!("laggard-lab: {warning}");
+    }
+
+    fn progress(&self, _: Stage, _: u64, _: u64) {}
+}
+
 fn cause(name: &str) -> Option<Cause> {
-    Cause::ALL.into_iter().find(|cause| cause.name() == name)
+    Cause::ALL.iter().copied().find(|cause| cause.name() == name)
 }

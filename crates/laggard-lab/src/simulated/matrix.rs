@@ -2,11 +2,10 @@
 
 use super::tally::{Expected, Tally};
 use crate::verdict::{
-    ours,
+    ours::{self, Ours},
     published::{Pipeline, Scores, Trained},
 };
 use indicatif::ProgressBar;
-use laggard_core::compare::Method;
 use laggard_sim::bench::{Cluster, Experiment, Fault, FaultKind, Trace, Workload, run};
 use rayon::prelude::*;
 
@@ -111,18 +110,18 @@ impl Matrix {
     }
 
     /// Runs and judges everything.
-    pub fn judge(&self, method: &'static Method, bar: &ProgressBar) -> Cells {
-        (0..4).map(|cluster| self.judge_cluster(cluster, method, bar)).collect()
+    pub fn judge(&self, ours: &Ours, bar: &ProgressBar) -> Cells {
+        (0..4).map(|cluster| self.judge_cluster(cluster, ours, bar)).collect()
     }
 
-    fn judge_cluster(&self, cluster: usize, method: &'static Method, bar: &ProgressBar) -> Vec<Vec<Cell>> {
+    fn judge_cluster(&self, cluster: usize, ours: &Ours, bar: &ProgressBar) -> Vec<Vec<Cell>> {
         let pipeline = Pipeline::default();
         let training: Vec<Scores> =
             self.training_runs(cluster, bar).par_iter().map(|trace| pipeline.scores(trace)).collect();
         let trained = pipeline.train(&training.iter().collect::<Vec<_>>(), self.clusters()[cluster].servers);
         let cells = conditions().map(|fault| {
             let of_workload =
-                |workload| self.judge_cell(cluster, fault, workload, (&pipeline, &trained), method, bar);
+                |workload| self.judge_cell(cluster, fault, workload, (&pipeline, &trained), ours, bar);
             Workload::ALL.into_par_iter().map(of_workload).collect::<Vec<Cell>>()
         });
         let mut cells = Vec::from(cells);
@@ -141,7 +140,7 @@ impl Matrix {
         fault: Option<FaultKind>,
         workload: Workload,
         (pipeline, trained): (&Pipeline, &Trained),
-        method: &'static Method,
+        ours: &Ours,
         bar: &ProgressBar,
     ) -> Cell {
         let judge = |repetition: usize| {
@@ -152,8 +151,7 @@ impl Matrix {
             let verdict = pipeline.judge(&pipeline.scores(&trace), trained, from_s);
             let expected = experiment.faults.first().map(Expected::from);
             cell.published.add(expected.as_ref(), &verdict);
-            let ours = ours::judge(&trace, method, from_s);
-            cell.ours.add(expected.as_ref(), &ours);
+            cell.ours.add(expected.as_ref(), &ours::judge(&trace, ours, from_s));
             bar.inc(1);
             cell
         };

@@ -2,12 +2,29 @@
 
 use super::Indictment;
 use laggard_core::compare::Method;
+use laggard_core::diagnose::rules::Without;
 use laggard_core::diagnose::{Config, Diagnoser, Event, Sample};
+use laggard_core::ids::{ComponentId, UnixSeconds};
 use laggard_core::model::Roster;
 use laggard_core::model::groups::Observed;
-use laggard_core::model::metric::Role;
 use laggard_sim::bench::{METRICS, Trace};
 use std::collections::BTreeMap;
+
+/// Our method, with all rules or without some.
+#[derive(Debug, Clone)]
+pub struct Ours {
+    /// The method.
+    pub method: &'static Method,
+    /// Rules that are not asked.
+    pub without: Without,
+}
+
+impl Ours {
+    /// How the operator is told.
+    pub fn config(&self, interval_s: u32) -> Config {
+        Config { without: self.without.clone(), ..Config::untrained(self.method, interval_s) }
+    }
+}
 
 /// The peer group of a bench.
 pub fn roster(servers: usize) -> Roster {
@@ -31,18 +48,16 @@ pub struct Listener {
 
 impl Listener {
     /// Before the first sample.
-    pub fn new(method: &'static Method, roster: Roster, injected_s: f64) -> Listener {
-        let config =
-            Config { interval_s: 1, method, thresholds: None, lateness_slots: 0, resolved: Vec::new() };
-        let diagnoser = Diagnoser::new(config, roster);
+    pub fn new(ours: &Ours, roster: Roster, injected_s: f64) -> Listener {
+        let diagnoser = Diagnoser::new(ours.config(1), roster);
         Listener { diagnoser, said: BTreeMap::new(), injected_s, now_s: 0 }
     }
 
     /// Takes the next sample; times are seconds of the experiment.
     pub fn push(&mut self, sample: Sample) {
-        if sample.time_s > self.now_s {
+        if sample.time.0 > self.now_s {
             self.hear();
-            self.now_s = sample.time_s;
+            self.now_s = sample.time.0;
         }
         self.diagnoser.push(sample);
     }
@@ -57,10 +72,10 @@ impl Listener {
 
     fn note(&mut self, now_s: f64) {
         for incident in self.diagnoser.diagnosis().incidents {
-            let (server, cause) = (incident.worst, incident.cause);
+            let (server, cause) = (incident.worst.index(), incident.cause);
             let first = Indictment { server, cause, said_s: now_s };
             // After the injection, only what is still going on counts.
-            if now_s < self.injected_s || incident.last_s as f64 > self.injected_s {
+            if now_s < self.injected_s || incident.last.0 as f64 > self.injected_s {
                 self.said.entry((server, now_s >= self.injected_s)).or_insert(first).cause = cause;
             }
         }
@@ -76,14 +91,14 @@ impl Listener {
 }
 
 /// Everybody who is ever accused in a simulated experiment.
-pub fn judge(trace: &Trace, method: &'static Method, injected_s: f64) -> Vec<Indictment> {
-    let mut listener = Listener::new(method, roster(trace.servers), injected_s);
-    let compared = METRICS.iter().filter(|metric| metric.properties().role != Role::Context);
-    let compared: Vec<_> = compared.copied().collect();
+pub fn judge(trace: &Trace, ours: &Ours, injected_s: f64) -> Vec<Indictment> {
+    let mut listener = Listener::new(ours, roster(trace.servers), injected_s);
+    let compared: Vec<_> = METRICS.into_iter().filter(|metric| metric.is_used()).collect();
     for second in 0..trace.seconds {
         for &metric in &compared {
             for (component, &value) in trace.row(metric, second).iter().enumerate() {
-                listener.push(Sample { time_s: second as i64, component, metric, value });
+                let (time, component) = (UnixSeconds(second as i64), ComponentId::new(component));
+                listener.push(Sample { time, component, metric, value });
             }
         }
     }

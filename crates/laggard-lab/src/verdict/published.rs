@@ -5,9 +5,12 @@
 //! parameter can be varied. A test holds the two equal.
 
 use super::Indictment;
-use laggard_core::compare::{Method, Params, Windower, cwnd::CWND, kl::KL};
-use laggard_core::diagnose::filter::Filter;
+use laggard_core::compare::{Method, cwnd::CWND, kl::KL};
+use laggard_core::diagnose::persistence::Filter;
+use laggard_core::diagnose::training::ScoreStream;
 use laggard_core::diagnose::{Cause, Trainer};
+use laggard_core::grid::Params;
+use laggard_core::ids::Slot;
 use laggard_core::model::Metric;
 use laggard_sim::bench::Trace;
 use std::ops::Range;
@@ -18,11 +21,18 @@ const HISTOGRAMS: [Metric; 5] = [Metric::RdSec, Metric::WrSec, Metric::Await, Me
 const WINDOWS: [Metric; 2] = [Metric::CwndToClients, Metric::CwndFromClients];
 const METRICS: usize = HISTOGRAMS.len() + WINDOWS.len();
 
+/// A metric, how it is compared, and with which parameters.
+struct Compared {
+    metric: Metric,
+    method: &'static Method,
+    params: Params,
+}
+
 /// The pipeline with one choice of parameters.
 #[derive(Debug)]
 pub struct Pipeline {
-    histogram: &'static Method,
-    congestion: &'static Method,
+    histogram: Params,
+    congestion: Params,
     /// Times the trained threshold, for histograms.
     scale: f64,
 }
@@ -36,63 +46,56 @@ pub struct Trained(Vec<Vec<f64>>);
 
 impl Default for Pipeline {
     fn default() -> Pipeline {
-        Pipeline { histogram: &KL, congestion: &CWND, scale: 2.0 }
+        Pipeline { histogram: KL.params, congestion: CWND.params, scale: 2.0 }
     }
 }
 
 impl Pipeline {
-    /// With other parameters than the paper's. Methods live as long as the program; a study makes a few dozen.
+    /// With other parameters than the paper's.
     pub fn with(histogram: Params, congestion_span: usize, scale: f64) -> Pipeline {
-        let leak = |method: Method| -> &'static Method { Box::leak(Box::new(method)) };
-        let span = Params { smoothing: congestion_span, ..CWND.params };
-        Pipeline {
-            histogram: leak(Method { params: histogram, ..KL }),
-            congestion: leak(Method { params: span, ..CWND }),
-            scale,
-        }
+        Pipeline { histogram, congestion: Params { smoothing: congestion_span, ..CWND.params }, scale }
     }
 
     /// Scores every window of an experiment.
     pub fn scores(&self, trace: &Trace) -> Scores {
-        let of_metric = |method: &Method, metric: Metric| {
-            let mut windower = Windower::new(method.params, trace.servers);
+        let of_metric = |compared: Compared| {
+            let mut stream = ScoreStream::new(compared.method, compared.params, trace.servers);
             let mut found = Vec::new();
             for second in 0..trace.seconds {
-                windower.push(second as u64, trace.row(metric, second), &mut |index, window| {
-                    let end = index as usize * method.params.shift + method.params.size;
-                    // Before the moving average is full, one sample stands for many.
-                    if end >= method.params.smoothing {
-                        found.push((end, (method.scores)(&window)));
+                stream.push(Slot(second as u64), trace.row(compared.metric, second), |scored| {
+                    if let Some(scores) = scored.counted() {
+                        found.push((scored.end.0 as usize, scores));
                     }
                 });
             }
             found
         };
-        Scores(self.methods().map(|(metric, method)| of_metric(method, metric)).collect())
+        Scores(self.compared().map(of_metric).collect())
     }
 
-    fn methods(&self) -> impl Iterator<Item = (Metric, &'static Method)> {
+    fn compared(&self) -> impl Iterator<Item = Compared> {
         let (histogram, congestion) = (self.histogram, self.congestion);
-        HISTOGRAMS
-            .into_iter()
-            .map(move |metric| (metric, histogram))
-            .chain(WINDOWS.into_iter().map(move |metric| (metric, congestion)))
+        let histograms =
+            HISTOGRAMS.into_iter().map(move |metric| Compared { metric, method: &KL, params: histogram });
+        let windows =
+            WINDOWS.into_iter().map(move |metric| Compared { metric, method: &CWND, params: congestion });
+        histograms.chain(windows)
     }
 
-    /// The smallest thresholds at which no training run raises an alarm, with the cushion.
+    /// The smallest thresholds at which no training run raises an alarm, with the cushion. A server without training data gets the
+    /// largest of its peers.
     pub fn train(&self, runs: &[&Scores], servers: usize) -> Trained {
-        let thresholds = self.methods().enumerate().map(|(index, (_, method))| {
-            let mut largest = vec![0.0f64; servers];
+        let thresholds = self.compared().enumerate().map(|(index, compared)| {
+            let mut trainer = Trainer::new(compared.method, compared.params.k, servers);
             for Scores(scores) in runs {
-                let mut trainer = Trainer::new(method, servers);
                 scores[index].iter().for_each(|(_, scores)| trainer.push(scores));
-                for (largest, threshold) in largest.iter_mut().zip(trainer.thresholds()) {
-                    *largest = largest.max(threshold.unwrap_or(0.0));
-                }
+                trainer.end_run();
             }
+            let learnt = trainer.thresholds();
+            let largest = learnt.iter().flatten().copied().fold(0.0, f64::max);
             // Training doubles; congestion windows have one threshold for all servers and no cushion.
             let rescale = if index < HISTOGRAMS.len() { self.scale / 2.0 } else { 1.0 };
-            largest.into_iter().map(|threshold| threshold * rescale).collect()
+            learnt.into_iter().map(|threshold| threshold.unwrap_or(largest) * rescale).collect()
         });
         Trained(thresholds.collect())
     }
@@ -111,14 +114,14 @@ impl Pipeline {
         seconds: Range<f64>,
     ) -> [Vec<Option<f64>>; METRICS] {
         let mut diverged = [const { Vec::new() }; METRICS];
-        for (index, (_, method)) in self.methods().enumerate() {
+        for (index, compared) in self.compared().enumerate() {
             let servers = thresholds[index].len();
             let mut filters = vec![Filter::default(); servers];
             diverged[index] = vec![None; servers];
             for (end, scores) in &scores[index] {
                 for server in 0..servers {
                     let exceeds = scores[server] > thresholds[index][server];
-                    if filters[server].push(method.params.k, exceeds) && seconds.contains(&(*end as f64)) {
+                    if filters[server].push(compared.params.k, exceeds) && seconds.contains(&(*end as f64)) {
                         diverged[index][server].get_or_insert(*end as f64);
                     }
                 }
@@ -167,8 +170,9 @@ fn checklist(diverged: &[Vec<Option<f64>>; METRICS]) -> Vec<Indictment> {
 mod tests {
     use super::*;
     use crate::verdict::ours::roster;
-    use laggard_core::diagnose::train::{SCHEMA, Trained as Entry};
+    use laggard_core::diagnose::training::Trained as Entry;
     use laggard_core::diagnose::{Config, Diagnoser, Event, Sample, Thresholds};
+    use laggard_core::ids::{ComponentId, UnixSeconds};
     use laggard_sim::bench::{Cluster, Experiment, Fault, FaultKind, Workload, run};
 
     fn record(workload: Workload, faults: Vec<Fault>, seed: u64) -> Trace {
@@ -178,27 +182,14 @@ mod tests {
 
     /// The thresholds as the operator reads them.
     fn for_operator(Trained(thresholds): &Trained) -> Thresholds {
-        let entry = |(index, metric): (usize, Metric)| {
-            let is_histogram = index < HISTOGRAMS.len();
-            let names = (0..).map(|server| format!("oss{:02}", server + 1));
-            Entry {
-                method: if is_histogram { "kl" } else { "cwnd" }.into(),
-                metric: metric.name().into(),
-                interval_s: 1,
-                fraction: (!is_histogram).then(|| 1.0 - thresholds[index][0]),
-                components: if is_histogram {
-                    names.zip(thresholds[index].clone()).collect()
-                } else {
-                    Default::default()
-                },
-            }
+        let names: Vec<String> = (1..=thresholds[0].len()).map(|server| format!("oss{server:02}")).collect();
+        let entry = |(index, compared): (usize, Compared)| {
+            let learnt = names.iter().zip(&thresholds[index]);
+            let learnt = learnt.map(|(name, threshold)| (name.as_str(), Some(*threshold)));
+            Entry::new(compared.method, compared.metric, 1, learnt)
         };
-        let metrics = HISTOGRAMS.into_iter().chain(WINDOWS).enumerate();
-        Thresholds {
-            schema: SCHEMA.into(),
-            trained_on: String::new(),
-            thresholds: metrics.map(entry).collect(),
-        }
+        let entries = Pipeline::default().compared().enumerate().map(entry).collect();
+        Thresholds::new(String::new(), entries)
     }
 
     #[test]
@@ -213,19 +204,14 @@ mod tests {
             let fault = Fault { from_s: 60.0, to_s: 250.0, ..Fault::published(kind, 5) };
             let trace = record(Workload::Ddw, vec![fault], 2);
             let expected = pipeline.diverged(&pipeline.scores(&trace), &trained, 0.0..f64::INFINITY);
-            let config = Config {
-                interval_s: 1,
-                method: &KL,
-                thresholds: Some(for_operator(&trained)),
-                lateness_slots: 0,
-                resolved: Vec::new(),
-            };
+            let config = Config { thresholds: Some(for_operator(&trained)), ..Config::untrained(&KL, 1) };
             let mut diagnoser = Diagnoser::new(config, roster(trace.servers));
             let metrics: Vec<Metric> = HISTOGRAMS.into_iter().chain(WINDOWS).collect();
             for second in 0..trace.seconds {
                 for &metric in &metrics {
                     for (component, &value) in trace.row(metric, second).iter().enumerate() {
-                        diagnoser.push(Sample { time_s: second as i64, component, metric, value });
+                        let (time, component) = (UnixSeconds(second as i64), ComponentId::new(component));
+                        diagnoser.push(Sample { time, component, metric, value });
                     }
                 }
             }
@@ -236,7 +222,7 @@ mod tests {
                 let index = metrics.iter().position(|metric| *metric == window.metric).unwrap();
                 for (&component, _) in window.components.iter().zip(&window.anomalous).filter(|(_, is)| **is)
                 {
-                    found[index][component].get_or_insert(window.to_s as f64);
+                    found[index][component.index()].get_or_insert(window.to.0 as f64);
                 }
             }
             assert_eq!(found, expected, "{}", kind.name());

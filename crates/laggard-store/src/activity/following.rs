@@ -35,16 +35,17 @@ impl Following {
         Following { paths: paths.to_vec(), followers: BTreeMap::new(), newest }
     }
 
-    /// Looks at the files: each that has something fresh, with its host and the newest second known of it before. What could not be read
-    /// is said on stderr, and so is what `each` could not.
-    pub fn look(&mut self, each: &mut dyn FnMut(&str, &Fresh<'_>, i64) -> Vec<String>) {
+    /// Looks at the files: each that has something fresh, with its host and the newest second known of it before. Returns what
+    /// could not be read, also by `each`.
+    pub fn look(&mut self, each: &mut dyn FnMut(&str, &Fresh<'_>, i64) -> Vec<String>) -> Vec<String> {
+        let mut unread = Vec::new();
         self.discover();
         for (path, follower) in &mut self.followers {
             match follower.advance() {
                 Ok(0) => continue,
                 Ok(_) => {}
                 Err(damage) => {
-                    eprintln!("laggard: {}: {damage}", path.display());
+                    unread.push(format!("{}: {damage}", path.display()));
                     continue;
                 }
             }
@@ -52,10 +53,11 @@ impl Following {
             let host = fresh.origin().host.clone();
             let newest = self.newest.entry(host.clone()).or_insert((i64::MIN, Instant::now()));
             for said in each(&host, &fresh, newest.0) {
-                eprintln!("laggard: {}: {said}", path.display());
+                unread.push(format!("{}: {said}", path.display()));
             }
             *newest = (newest.0.max(fresh.span_s(0).1), Instant::now());
         }
+        unread
     }
 
     /// A new day is a new file.

@@ -9,6 +9,7 @@ use crate::recording::Recording;
 use laggard_activity::Thing;
 use laggard_activity::kind::{DISK, PEER};
 use laggard_core::diagnose::Sample;
+use laggard_core::ids::ComponentId;
 use laggard_core::model::{Metric, Roster};
 use std::path::PathBuf;
 
@@ -18,17 +19,17 @@ pub struct Live {
     hosts: Hosts,
     following: Following,
     grid_s: i64,
-    /// Roster index of each component of the recording.
-    places: Vec<Option<usize>>,
+    /// Which component each of the recording is.
+    places: Vec<Option<ComponentId>>,
 }
 
-/// What a look at the files has found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
-    /// Samples, or nothing new.
-    Samples,
+/// What a look at the files has found, beside samples.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Look {
     /// A host or a device that was not there before: peer groups have to be formed anew.
-    Stranger(String),
+    pub newcomer: Option<String>,
+    /// What could not be read.
+    pub unread: Vec<String>,
 }
 
 impl Live {
@@ -50,24 +51,25 @@ impl Live {
         Live { stream, hosts, following, grid_s, places }
     }
 
-    /// Looks at the files; yields what is complete, in time order. Says on stderr what could not be read.
-    pub fn look(&mut self, mut each: impl FnMut(Sample)) -> Found {
-        let mut stranger = None;
+    /// Looks at the files; yields what is complete, in time order.
+    pub fn look(&mut self, mut each: impl FnMut(Sample)) -> Look {
+        let mut newcomer = None;
         let (stream, hosts) = (&mut self.stream, &self.hosts);
-        self.following.look(&mut |host, fresh, newest_s| {
+        let unread = self.following.look(&mut |host, fresh, newest_s| {
             let known = hosts.iter().find(|known| known.name == host);
             let unknown = || known.map_or(Some(host.to_string()), |known| unknown(known, fresh));
-            stranger = stranger.take().or_else(unknown);
+            newcomer = newcomer.take().or_else(unknown);
             stream.read_fresh(host, fresh, newest_s)
         });
         let chunk = self.stream.take_before(self.following.complete_s().div_euclid(self.grid_s));
         let placed = chunk.iter().filter_map(|(component, metric, slots)| {
-            Some((self.places.get(*component).copied().flatten()?, *metric, slots.as_slice()))
+            let component = self.places.get(*component).copied().flatten()?;
+            Some(Slice { component, metric: *metric, slots })
         });
         let mut placed: Vec<Slice> = placed.collect();
-        placed.sort_by_key(|(component, metric, _)| (*component, *metric));
+        placed.sort_by_key(|slice| (slice.component, slice.metric));
         align::in_order(&placed, self.grid_s, &mut each);
-        stranger.map_or(Found::Samples, Found::Stranger)
+        Look { newcomer, unread }
     }
 }
 

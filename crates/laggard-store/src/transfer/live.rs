@@ -5,6 +5,7 @@ use super::slots::{Block, Slots};
 use super::{Account, Plan, SIZES, Target, file_system, has_targets, is_for_data, name_of};
 use crate::activity::Hosts;
 use crate::activity::following::Following;
+use crate::activity::live::Look;
 use crate::counters::{Counters, Fresh};
 use laggard_activity::Thing;
 use laggard_activity::kind::{DISK, TRANSFER};
@@ -37,18 +38,19 @@ impl LiveLoads {
         }
     }
 
-    /// Looks at the files; yields the slots that are complete. Names a target that was not there before: then all has to be made anew.
-    pub fn look(&mut self, each: &mut dyn FnMut(&Block<'_>)) -> Option<String> {
+    /// Looks at the files; yields the slots that are complete. A newcomer is a target that was not there before: then all has to be
+    /// made anew.
+    pub fn look(&mut self, each: &mut dyn FnMut(&Block<'_>)) -> Look {
         let LiveLoads { following, pass, slots, plan, hosts, account } = self;
-        let mut stranger = None;
-        following.look(&mut |host, fresh, _| {
+        let mut newcomer = None;
+        let unread = following.look(&mut |host, fresh, _| {
             let is_known = |name: &str| plan.index.contains_key(name);
-            stranger = stranger.take().or_else(|| unknown(host, hosts.get(host).copied(), fresh, &is_known));
+            newcomer = newcomer.take().or_else(|| unknown(host, hosts.get(host).copied(), fresh, &is_known));
             let (_, damaged) = plan.read((&mut *pass, &mut *slots, &mut *account), host, fresh, 0);
             damaged.iter().map(ToString::to_string).collect()
         });
         self.slots.complete_before(self.following.complete_s(), each);
-        stranger
+        Look { newcomer, unread }
     }
 }
 

@@ -473,7 +473,7 @@ proptest! {
                 live::LiveLoads::new(recording.hosts(), &targets(recording.hosts()), &paths, 15)
             });
             let stranger = live.look(&mut |block| followed.extend(by_slot(block, 1)));
-            prop_assert_eq!(stranger, None);
+            prop_assert_eq!(stranger.newcomer, None);
         }
         let (_, mut replayed, _) = replayed(folder.path(), 15);
         // The last slot may still get samples, and what is optimal is for reports.

@@ -1,11 +1,13 @@
 //! `laggard compare`: the scores of one method in one metric, as the papers define them.
 
-use super::input::{Input, Loaded, method};
-use super::{Failure, Outcome, deliver};
-use crate::session;
+use super::console::Console;
+use super::input::{Input, method};
+use super::{Failure, deliver};
 use clap::{Args as ClapArgs, ValueEnum};
 use laggard_core::compare::Method;
+use laggard_core::diagnose::Conclusion;
 use laggard_core::model::Metric;
+use laggard_engine::{plan, training};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -41,27 +43,30 @@ fn metric(name: &str) -> Result<Metric, String> {
     Metric::parse(name).ok_or_else(|| format!("unknown metric, nearest: {}", Metric::nearest(name)))
 }
 
-pub fn run(args: &Args) -> Result<Outcome, Failure> {
-    let Loaded { recording, roster } = args.input.load()?;
-    let interval_s =
-        args.input.interval(args.method.params.interval_s, &recording, |metric| metric == args.metric);
+pub fn run(args: &Args) -> Result<Conclusion, Failure> {
+    let console = Console::default();
+    let loaded = args.input.source().load(&console)?;
+    let usual_s = args.method.params.interval_s;
+    let wanted = |metric: Metric| metric == args.metric;
+    let interval_s = plan::interval(args.input.interval, usual_s, &loaded.recording, wanted, &console);
     let Format::Csv = args.format;
     let mut out = String::from("window,component,score\n");
     let mut any = false;
-    session::compare(&recording, &roster, args.method, args.metric, interval_s, |scored| {
+    training::compare(&loaded, args.method, args.metric, interval_s, |scored| {
         // A window in which nothing can be said of a component has no row: no score is not zero.
-        for (component, score) in
-            scored.components.iter().zip(&scored.scores).filter(|(_, score)| !score.is_nan())
+        for (&component, score) in
+            scored.components.iter().zip(scored.scores).filter(|(_, score)| !score.is_nan())
         {
             any = true;
-            let _ = writeln!(out, "{},{},{score}", scored.window, roster.components[*component].name);
+            let _ = writeln!(out, "{},{},{score}", scored.window.0, loaded.roster.name(component));
         }
     });
+    console.clear();
     deliver(&out, args.output.as_ref())?;
     if !any {
         let needed = args.method.params.size as u64 * u64::from(interval_s);
-        eprintln!("laggard: no window with {} of three components; a window is {needed} s", args.metric);
-        return Ok(Outcome::Undecided);
+        console.say(&format!("no window with {} of three components; a window is {needed} s", args.metric));
+        return Ok(Conclusion::Undecided);
     }
-    Ok(Outcome::Quiet)
+    Ok(Conclusion::Quiet)
 }

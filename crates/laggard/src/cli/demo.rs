@@ -1,13 +1,14 @@
 //! `laggard demo`: a synthetic cluster with limping parts, diagnosed, with a report.
 
-use super::input::bar;
-use super::{Failure, Outcome, deliver, write_whole};
+use super::console::Console;
+use super::{Failure, deliver, write_whole};
 use crate::demo::{Injected, record};
-use crate::report::{self, Format};
-use crate::session::{Session, UNTRAINED};
+use crate::report::diagnosis;
 use clap::Args as ClapArgs;
-use laggard_core::diagnose::Config;
+use laggard_core::diagnose::{Conclusion, Config};
 use laggard_core::model::{Metric, Roster};
+use laggard_engine::plan::UNTRAINED;
+use laggard_engine::{Loaded, Session};
 use laggard_store::Recording;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -24,36 +25,30 @@ pub struct Args {
     recording: Option<PathBuf>,
 }
 
-pub fn run(args: &Args) -> Result<Outcome, Failure> {
+pub fn run(args: &Args) -> Result<Conclusion, Failure> {
     let (recording, injected) = record();
     let minutes = recording.recorded_s() / 60;
     if let Some(path) = &args.recording {
         write_whole(path, &as_csv(&recording))?;
     }
     let roster = Roster::new(recording.observed(), None);
-    let config = Config {
-        interval_s: 1,
-        method: UNTRAINED,
-        thresholds: None,
-        lateness_slots: 0,
-        resolved: Vec::new(),
-    };
-    let bar = bar("comparing");
-    let session = Session::diagnose(recording, roster, config, true, &bar);
-    bar.finish_and_clear();
-    write_whole(&args.output, &report::render(&session, Format::Html, None)?)?;
+    let console = Console::default();
+    let config = Config::untrained(UNTRAINED, 1);
+    let session = Session::diagnose(Loaded { recording, roster }, config, true, &console);
+    console.clear();
+    write_whole(&args.output, &diagnosis::html::render(&session))?;
     let mut text = format!(
         "Twelve simulated servers, {minutes} minutes of a benchmark that writes and then rewrites, which is not a fault.\n\
          Injected: a limping disk in oss05, a lossy link at oss09; each slows all twelve.\n\n"
     );
-    text.push_str(&report::render(&session, Format::Text, Some(""))?);
+    text.push_str(&diagnosis::text::render(&session, true, &[]));
     let _ = writeln!(text, "\nReport: {}", args.output.display());
     deliver(&text, None)?;
     check(&session, &injected)
 }
 
 /// The demo knows its truth; anything else found is a failure, and says so.
-fn check(session: &Session, injected: &[Injected]) -> Result<Outcome, Failure> {
+fn check(session: &Session, injected: &[Injected]) -> Result<Conclusion, Failure> {
     let mut found: Vec<(&str, &str)> = session
         .diagnosis
         .incidents
@@ -64,9 +59,9 @@ fn check(session: &Session, injected: &[Injected]) -> Result<Outcome, Failure> {
     let injected: Vec<(&str, &str)> =
         injected.iter().map(|fault| (fault.server.as_str(), fault.cause.name())).collect();
     if found == injected {
-        Ok(Outcome::Quiet)
+        Ok(Conclusion::Quiet)
     } else {
-        Err(Failure::Said(format!("found {found:?}, but injected {injected:?}")))
+        Err(Failure::Usage(format!("found {found:?}, but injected {injected:?}")))
     }
 }
 

@@ -6,13 +6,9 @@ mod refit;
 mod report;
 mod watch;
 
-use super::input::Input;
-use super::{Failure, Outcome};
-use crate::fsu::GRID_S;
+use super::Failure;
 use clap::{Args as ClapArgs, Subcommand};
-use laggard_core::fsu::Coefficients;
-use laggard_store::Recording;
-use std::path::Path;
+use laggard_core::diagnose::Conclusion;
 
 /// How busy the file system really is: File System Utilization
 #[derive(ClapArgs)]
@@ -30,7 +26,7 @@ enum Verb {
     Watch(watch::Args),
 }
 
-pub fn run(args: &Args) -> Result<Outcome, Failure> {
+pub fn run(args: &Args) -> Result<Conclusion, Failure> {
     match &args.verb {
         Verb::Calibrate(args) => calibrate::run(args),
         Verb::Refit(args) => refit::run(args),
@@ -38,16 +34,4 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         Verb::Tests(args) => extract::run(args),
         Verb::Watch(args) => watch::run(args),
     }
-}
-
-/// Seconds of an observation: as asked for, or the paper's, and no finer than the data.
-fn grid_s(input: &Input, recording: &Recording) -> i64 {
-    let files = recording.hosts().iter().flat_map(|host| &host.files);
-    let coarsest_s = files.map(|file| i64::from(file.interval_s)).max().unwrap_or(1);
-    input.interval.map_or(GRID_S, i64::from).max(coarsest_s)
-}
-
-fn coefficients(path: &Path) -> Result<Coefficients, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;
-    Coefficients::parse(&text).map_err(|error| Failure::Said(format!("{}: {error}", path.display())))
 }

@@ -1,9 +1,12 @@
 //! `laggard import`: any input into a store.
 
+use super::console::Console;
 use super::input::Input;
-use super::{Failure, Outcome, deliver};
-use crate::report::words;
+use super::{Failure, deliver};
+use crate::report::sentences;
 use clap::Args as ClapArgs;
+use laggard_core::diagnose::Conclusion;
+use laggard_engine::{Listener, Warning};
 use laggard_store::Problems;
 use std::path::PathBuf;
 
@@ -18,16 +21,18 @@ pub struct Args {
     into: PathBuf,
 }
 
-pub fn run(args: &Args) -> Result<Outcome, Failure> {
-    let recording = args.input.recording()?;
+pub fn run(args: &Args) -> Result<Conclusion, Failure> {
+    let console = Console::default();
+    let recording = args.input.source().recording(&console)?;
+    console.clear();
     let mut problems = Problems::default();
     let files = laggard_store::store::import(&recording, &args.into, &mut problems)?;
-    problems.list().iter().for_each(|problem| eprintln!("laggard: {problem}"));
-    let components = words::counted(recording.observed().len(), "component");
-    let files = words::counted(files.len(), "file");
+    problems.list().iter().for_each(|problem| console.warn(&Warning::Problem(problem.clone())));
+    let components = sentences::counted(recording.observed().len(), "component");
+    let files = sentences::counted(files.len(), "file");
     deliver(
         &format!("{} samples of {components}, {files}, into {}\n", recording.samples, args.into.display()),
         None,
     )?;
-    Ok(Outcome::Quiet)
+    Ok(Conclusion::Quiet)
 }

@@ -3,17 +3,21 @@
 //! Exit codes: 0 nothing suspect, 1 something suspect, 2 failed, 3 undecided. Results go to stdout, all else to stderr.
 
 mod compare;
+mod console;
 mod demo;
 mod diagnose;
 mod follow;
 mod fsu;
 mod import;
 mod input;
+mod rules;
 mod train;
 
 use clap::{Parser, Subcommand};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use console::{deliver, write_whole};
+use laggard_core::diagnose::Conclusion;
+use laggard_engine::EngineError;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Finds the part of a parallel file system that limps while everything still works, says why, and proves it.
@@ -32,34 +36,36 @@ enum Verb {
     Train(train::Args),
     Compare(compare::Args),
     Diagnose(diagnose::Args),
+    Rules(rules::Args),
     Fsu(fsu::Args),
-}
-
-/// What a verb found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing suspect.
-    Quiet,
-    /// Something suspect.
-    Suspect,
-    /// Not enough known.
-    Undecided,
 }
 
 /// What went wrong, in a sentence that names the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// An input could not be read.
+    /// The engine could not go on.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// An input could not be read, or a store not be written.
     #[error(transparent)]
     Read(#[from] laggard_store::ReadError),
-    /// Anything else, already in words.
+    /// The system refused.
+    #[error("{place}: {source}")]
+    Io {
+        /// Where.
+        place: String,
+        /// What it said.
+        source: std::io::Error,
+    },
+    /// Arguments that do not go together, or a result that cannot be right.
     #[error("{0}")]
-    Said(String),
+    Usage(String),
 }
 
 impl Failure {
     fn io(path: &Path, error: &std::io::Error) -> Failure {
-        Failure::Said(format!("{}: {error}", path.display()))
+        let source = std::io::Error::new(error.kind(), error.to_string());
+        Failure::Io { place: path.display().to_string(), source }
     }
 }
 
@@ -78,42 +84,16 @@ pub fn run() -> ExitCode {
         Verb::Train(args) => train::run(&args),
         Verb::Compare(args) => compare::run(&args),
         Verb::Diagnose(args) => diagnose::run(&args),
+        Verb::Rules(args) => rules::run(&args),
         Verb::Fsu(args) => fsu::run(&args),
     };
     match outcome {
-        Ok(Outcome::Quiet) => ExitCode::from(0),
-        Ok(Outcome::Suspect) => ExitCode::from(1),
-        Ok(Outcome::Undecided) => ExitCode::from(3),
+        Ok(Conclusion::Quiet) => ExitCode::from(0),
+        Ok(Conclusion::Suspect) => ExitCode::from(1),
+        Ok(Conclusion::Undecided) => ExitCode::from(3),
         Err(failure) => {
             eprintln!("laggard: {failure}");
             ExitCode::from(2)
         }
     }
-}
-
-/// Writes a result to a file or to stdout. A reader that has seen enough is no error.
-fn deliver(text: &str, output: Option<&PathBuf>) -> Result<(), Failure> {
-    if let Some(path) = output {
-        return write_whole(path, text);
-    }
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::io(Path::new("stdout"), &error))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Writes beside the place and renames: a full disk leaves the old file, never half a new one.
-fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
-    if std::fs::symlink_metadata(path).is_ok_and(|known| !known.is_file()) {
-        // A device or a pipe, such as /dev/stdout: there is nothing to rename.
-        return std::fs::write(path, text).map_err(|error| Failure::io(path, &error));
-    }
-    let partial = path.with_extension(format!("partial-{}", std::process::id()));
-    let outcome = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, path));
-    outcome.map_err(|error| {
-        let _ = std::fs::remove_file(&partial);
-        Failure::io(path, &error)
-    })
 }

@@ -1,13 +1,13 @@
-//! Reports: one file per format, all from the same [`Session`].
+//! Reports: a folder for each subject, a file for each format; what formats share beside them.
 
-pub mod html;
-mod json;
-pub mod plot;
-mod text;
-pub mod words;
+pub mod advice;
+pub mod chart;
+pub mod diagnosis;
+pub mod page;
+pub mod rules;
+pub mod sentences;
+pub mod utilization;
 
-use crate::cli::Failure;
-use crate::session::Session;
 use clap::ValueEnum;
 
 /// Output formats.
@@ -19,13 +19,4 @@ pub enum Format {
     Json,
     /// One self-contained page with plots.
     Html,
-}
-
-/// Renders a diagnosis.
-pub fn render(session: &Session, format: Format, explain: Option<&str>) -> Result<String, Failure> {
-    match format {
-        Format::Text => text::render(session, explain),
-        Format::Json => json::render(session),
-        Format::Html => Ok(html::render(session)),
-    }
 }

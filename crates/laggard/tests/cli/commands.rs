@@ -292,9 +292,67 @@ fn explain_shows_the_numbers() {
         "{}",
         ran.out
     );
-    let healthy = bench.laggard(&["diagnose", "x.csv", "--explain", "oss01"]);
-    assert!(healthy.out.contains("oss01: healthy"), "{}", healthy.out);
-    assert_eq!(bench.laggard(&["diagnose", "x.csv", "--explain", "oss77"]).code, 2);
+    let wrong = bench.laggard(&["diagnose", "x.csv", "--explain", "oss77"]);
+    assert!(wrong.code == 2 && wrong.err.contains("nearest: oss0"), "{}", wrong.err);
+}
+
+#[test]
+fn explain_says_why_a_healthy_part_was_not_accused() {
+    let bench = Bench::new();
+    // oss02 has twice the load of its peers and takes twice as long; oss04 is slow without it.
+    let latency = long("await", &[5.0, 10.0, 5.1, 30.0, 5.0, 4.9], 15 * 400, 15);
+    let load = long("tps", &[100.0, 200.0, 101.0, 100.0, 99.0, 100.0], 15 * 400, 15);
+    bench.write("x.csv", &(latency + load.split_once('\n').unwrap().1));
+    let ran = bench.laggard(&["diagnose", "x.csv", "--explain", "oss02", "--explain", "oss04"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let (healthy, slow) = ran.out.split_once("oss04 (device): disk-busy").expect("oss04 is explained too");
+    let (_, healthy) = healthy.split_once("oss02 (device): healthy").expect("oss02 is explained");
+    assert!(healthy.contains("found: nothing"), "{healthy}");
+    assert!(healthy.contains("excused by `load`"), "{healthy}");
+    assert!(healthy.contains("times its peers', allowed 2."), "{healthy}");
+    assert!(
+        slow.contains("named disk-busy by `slow-disk`") && slow.contains("indicted by `differs`"),
+        "{slow}"
+    );
+    let json = bench.laggard(&["diagnose", "x.csv", "--explain", "oss02", "--format", "json"]).json();
+    let components = json["components"].as_array().unwrap();
+    let rulings = |name: &str| {
+        let found = components.iter().find(|known| known["component"] == name).unwrap();
+        found.get("rulings").cloned()
+    };
+    assert!(rulings("oss01").is_none(), "only of what was asked for");
+    let load = rulings("oss02").unwrap();
+    let load = load.as_array().unwrap().iter().find(|said| said["rule"] == "load").expect("the rule of load");
+    assert_eq!((&load["ruling"], &load["metric"]), (&"excuses".into(), &"await".into()));
+    assert!(load["windows"].as_u64().unwrap() > 3 && load["numbers"]["allowed"].as_f64().unwrap() > 2.7);
+}
+
+#[test]
+fn explain_takes_a_part_and_swallows_no_path() {
+    let bench = Bench::new();
+    bench.write("x.csv", &long("await", &[5.0; 6], 15 * 400, 15));
+    let ran = bench.laggard(&["diagnose", "--explain", "x.csv"]);
+    assert!(ran.code == 2 && ran.err.contains("<PATHS>"), "{}", ran.err);
+    let ran = bench.laggard(&["diagnose", "--evidence", "x.csv"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+}
+
+#[test]
+fn rules_are_printed_with_bounds_and_origins() {
+    let bench = Bench::new();
+    let text = bench.laggard(&["rules"]);
+    assert!(
+        text.out.contains("load (window, excuses)") && text.out.contains("min_latency_ratio 1.4"),
+        "{}",
+        text.out
+    );
+    let json = bench.laggard(&["rules", "--format", "json"]).json();
+    assert_eq!(json["schema"], "laggard/rules/1");
+    for rule in json["rules"].as_array().unwrap() {
+        for key in ["id", "scope", "ruling", "sentence", "origin"] {
+            assert!(rule[key].as_str().is_some_and(|text| !text.is_empty()), "{key} of {rule}");
+        }
+    }
 }
 
 /// `laggard … | head -1` is not a failure.

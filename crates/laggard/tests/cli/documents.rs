@@ -59,6 +59,16 @@ fn the_table_of_metrics_is_the_one_in_the_code() {
 }
 
 #[test]
+fn the_table_of_rules_is_the_one_in_the_code() {
+    let table = Bench::new().laggard(&["rules", "--format", "markdown"]).out;
+    let document = std::fs::read_to_string(root().join("docs/methods.md")).expect("docs/methods.md");
+    assert!(
+        document.contains(&table),
+        "docs/methods.md should hold the table that `laggard rules --format markdown` prints:\n{table}"
+    );
+}
+
+#[test]
 fn links_between_documents_lead_somewhere() {
     let mut pending = vec![root().join("docs")];
     let mut documents: Vec<_> = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]

@@ -5,7 +5,8 @@
 //! pivot, the undecided components are one run in the middle; only they are compared.
 
 use super::{Ranked, WORTH_SHARING, rank};
-use crate::compare::{Judgement, Score, Threshold, Window};
+use crate::compare::{Judgement, Score, Threshold};
+use crate::grid::Window;
 use rayon::prelude::*;
 
 /// Components among which the pivot is sought.

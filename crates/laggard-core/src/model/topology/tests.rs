@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::Attachment;
 use proptest::prelude::*;
 
 const INTREPID: &str = r#"
@@ -91,7 +92,8 @@ fn disks_of_hosts_are_attachments_by_their_device() {
         .map(|name| crate::model::groups::Observed { name: name.into(), ..Default::default() });
     let roster = crate::model::Roster::new(&observed, Some(&topology));
     let attached: Vec<_> = roster.components.iter().map(|component| component.attachment.clone()).collect();
-    assert_eq!(attached, [Some(("ddn6.01".into(), 1)), Some(("ddn6.00".into(), 2)), None]);
+    let lun = |name: &str, priority| Some(Attachment { lun: name.into(), priority });
+    assert_eq!(attached, [lun("ddn6.01", 1), lun("ddn6.00", 2), None]);
     let wrong = Topology::parse(&text("wwn-0x[10-12]")).unwrap_err().to_string();
     assert!(wrong.contains("3 devices for 2 LUNs"), "{wrong}");
 }

@@ -1,8 +1,9 @@
 //! `laggard fsu calibrate`: from recorded tests to coefficients.
 
-use crate::cli::{Failure, Outcome, deliver, write_whole};
-use crate::fsu::words;
+use crate::cli::{Failure, deliver, write_whole};
+use crate::report::utilization::words;
 use clap::Args as ClapArgs;
+use laggard_core::diagnose::Conclusion;
 use laggard_core::fsu::Coefficients;
 use laggard_core::fsu::Direction;
 use laggard_core::fsu::calibrate::{Fit, Test, fit};
@@ -26,11 +27,11 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
-pub fn run(args: &Args) -> Result<Outcome, Failure> {
+pub fn run(args: &Args) -> Result<Conclusion, Failure> {
     let mut all: Vec<Series> = Vec::new();
     for path in &args.tests {
         let file = std::fs::File::open(path).map_err(|error| Failure::io(path, &error))?;
-        let said = |error: String| Failure::Said(format!("{}: {error}", path.display()));
+        let said = |error: String| Failure::Usage(format!("{}: {error}", path.display()));
         for series in calibration::read(file).map_err(said)? {
             let is_same =
                 |known: &&mut Series| (&known.target, known.fullness) == (&series.target, series.fullness);
@@ -41,7 +42,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         }
     }
     let mut out = String::new();
-    let coefficients = learn(&all, &mut out).map_err(Failure::Said)?;
+    let coefficients = learn(&all, &mut out).map_err(Failure::Usage)?;
     match &args.output {
         Some(path) => {
             write_whole(path, &coefficients.to_toml())?;
@@ -50,7 +51,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         None => out += &format!("\n{}", coefficients.to_toml()),
     }
     deliver(&out, None)?;
-    Ok(Outcome::Quiet)
+    Ok(Conclusion::Quiet)
 }
 
 /// Coefficients of everything together, which targets that were not tested get, and of each target that was tested apart.

@@ -1,9 +1,11 @@
 //! `laggard fsu tests`: calibration tests out of a recording, as the paper made them: a load that keeps the disks busy, and the transactions
 //! that were counted meanwhile.
 
+use crate::cli::console::Console;
 use crate::cli::input::{self, Input};
-use crate::cli::{Failure, Outcome, deliver};
+use crate::cli::{Failure, deliver};
 use clap::Args as ClapArgs;
+use laggard_core::diagnose::Conclusion;
 use laggard_core::fsu::Direction;
 use laggard_core::fsu::coefficients::matches;
 use laggard_store::transfer::{self, Composition, Target};
@@ -52,14 +54,15 @@ fn test(text: &str) -> Result<Test, String> {
     Ok(Test { name: name.into(), from_s, to_s })
 }
 
-pub fn run(args: &Args) -> Result<Outcome, Failure> {
-    let recording = args.input.recording()?;
+pub fn run(args: &Args) -> Result<Conclusion, Failure> {
+    let console = Console::default();
+    let recording = args.input.source().recording(&console)?;
     let is_wanted = |target: &Target| {
         target.has_sizes && args.target.as_ref().is_none_or(|pattern| matches(pattern, &target.name))
     };
     let targets: Vec<Target> = transfer::targets(recording.hosts()).into_iter().filter(is_wanted).collect();
     if targets.is_empty() {
-        return Err(Failure::Said(
+        return Err(Failure::Usage(
             "no such targets with transactions by size in the data: brw_stats, or the agent's source block"
                 .into(),
         ));
@@ -73,22 +76,23 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         hosts.bounds_s = Some((test.from_s + interval_s, test.to_s));
         let best = vec![transfer::SIZES; targets.len()];
         let account = transfer::replay(&hosts, &targets, interval_s, &best, &|_, _| {}, &mut |_| {});
-        account.damaged.iter().for_each(|said| eprintln!("laggard: {said}"));
+        account.damaged.iter().for_each(|what| console.say(what));
         let fullness = transfer::fullness(&hosts, &targets);
         let counts: Vec<u64> = account.compositions.iter().map(|of| of.iter().flatten().sum()).collect();
         let most = counts.iter().copied().max().unwrap_or(0);
         if most == 0 {
-            return Err(Failure::Said(format!("{}: no transactions are known in that time", test.name)));
+            return Err(Failure::Usage(format!("{}: no transactions are known in that time", test.name)));
         }
         for (index, target) in targets.iter().enumerate() {
             if counts[index] < most / 10 {
                 if counts[index] > 0 {
-                    eprintln!("laggard: {}: {} was hardly used, and is left out", test.name, target.name);
+                    console.say(&format!("{}: {} was hardly used, and is left out", test.name, target.name));
                 }
                 continue;
             }
             if account.incomplete[index] {
-                eprintln!("laggard: {}: sizes of {} are damaged, and it is left out", test.name, target.name);
+                console
+                    .say(&format!("{}: sizes of {} are damaged, and it is left out", test.name, target.name));
                 continue;
             }
             let what = format!("{}, {}", test.name, target.name);
@@ -103,7 +107,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         }
     }
     deliver(&out, args.output.as_ref())?;
-    Ok(Outcome::Quiet)
+    Ok(Conclusion::Quiet)
 }
 
 /// Which way a test went, and its transactions by size; nothing where there were none.
@@ -111,9 +115,9 @@ fn way<'a>(composition: &'a Composition, name: &str) -> Result<Option<(Direction
     let [reads, writes] = composition.each_ref().map(|counts| counts.iter().sum::<u64>() as f64);
     let all = reads + writes;
     match (reads > STRAY * all, writes > STRAY * all) {
-        (true, true) => {
-            Err(Failure::Said(format!("{name}: reads and writes at once; a test of one direction is needed")))
-        }
+        (true, true) => Err(Failure::Usage(format!(
+            "{name}: reads and writes at once; a test of one direction is needed"
+        ))),
         (true, false) => Ok(Some((Direction::Read, &composition[0]))),
         (false, true) => Ok(Some((Direction::Write, &composition[1]))),
         (false, false) => Ok(None),

@@ -1,12 +1,14 @@
 //! `laggard fsu refit`: coefficients from the latencies that newer Lustre counts by size, without any test.
 
 use super::calibrate;
-use crate::cli::input::{Input, bar};
-use crate::cli::{Failure, Outcome, deliver, write_whole};
-use crate::fsu::refit;
+use crate::cli::console::Console;
+use crate::cli::input::Input;
+use crate::cli::{Failure, deliver, write_whole};
 use clap::Args as ClapArgs;
+use laggard_core::diagnose::Conclusion;
 use laggard_core::fsu::Direction;
 use laggard_core::fsu::coefficients::TargetClass;
+use laggard_engine::utilization::{self, refit};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -28,22 +30,17 @@ pub struct Args {
     output: PathBuf,
 }
 
-pub fn run(args: &Args) -> Result<Outcome, Failure> {
-    let coefficients = super::coefficients(&args.coefficients)?;
-    let recording = args.input.recording()?;
-    let bar = bar("adding up");
-    let progress = |done: u64, total: u64| {
-        bar.set_length(total);
-        bar.set_position(done);
-    };
-    let found =
-        refit::latencies(&recording, &coefficients, super::grid_s(&args.input, &recording), &progress);
-    bar.finish_and_clear();
-    let found = found.map_err(Failure::Said)?;
+pub fn run(args: &Args) -> Result<Conclusion, Failure> {
+    let console = Console::default();
+    let coefficients = utilization::coefficients(&args.coefficients)?;
+    let recording = args.input.source().recording(&console)?;
+    let grid_s = utilization::grid_s(args.input.interval, &recording);
+    let found = refit::latencies(&recording, &coefficients, grid_s, &console)?;
+    console.clear();
     let mut out = String::new();
     let mut classes = Vec::new();
     for series in &found {
-        let [read, write] = calibrate::fits(series, &mut out).map_err(Failure::Said)?;
+        let [read, write] = calibrate::fits(series, &mut out).map_err(Failure::Usage)?;
         let target = series.target.clone().unwrap_or_default();
         // A direction that was not learnt anew stays as it was.
         let before = |direction| coefficients.fitted(direction, &target, series.fullness);
@@ -61,5 +58,5 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     write_whole(&args.output, &new.to_toml())?;
     let _ = writeln!(out, "coefficients written to {}", args.output.display());
     deliver(&out, None)?;
-    Ok(Outcome::Quiet)
+    Ok(Conclusion::Quiet)
 }

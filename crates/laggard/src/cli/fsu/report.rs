@@ -1,10 +1,12 @@
 //! `laggard fsu report`: utilization of file systems and targets, from a recording.
 
-use crate::cli::input::{Input, bar};
-use crate::cli::{Failure, Outcome, deliver};
-use crate::fsu::{self, Asked, Utilization};
-use crate::report::Format;
+use crate::cli::console::Console;
+use crate::cli::input::Input;
+use crate::cli::{Failure, deliver};
+use crate::report::{Format, utilization as report};
 use clap::Args as ClapArgs;
+use laggard_core::diagnose::Conclusion;
+use laggard_engine::utilization::{self, Asked, Utilization};
 use laggard_store::transfer;
 use std::path::PathBuf;
 
@@ -31,29 +33,24 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
-pub fn run(args: &Args) -> Result<Outcome, Failure> {
-    let coefficients = super::coefficients(&args.coefficients)?;
-    let topology = args.input.topology()?;
-    let recording = args.input.recording()?;
-    let grid_s = super::grid_s(&args.input, &recording);
+pub fn run(args: &Args) -> Result<Conclusion, Failure> {
+    let console = Console::default();
+    let coefficients = utilization::coefficients(&args.coefficients)?;
+    let source = args.input.source();
+    let topology = source.topology()?;
+    let recording = source.recording(&console)?;
+    let grid_s = utilization::grid_s(args.input.interval, &recording);
     let asked = Asked { coefficients, topology, grid_s, optimal: args.optimal };
-    let bar = bar("adding up");
-    let progress = |done: u64, total: u64| {
-        bar.set_length(total);
-        bar.set_position(done);
-    };
-    let found = Utilization::new(&recording, &asked, &progress);
-    bar.finish_and_clear();
-    let found = found.map_err(Failure::Said)?;
-    found.warnings.iter().chain(&found.account.damaged).for_each(|said| eprintln!("laggard: {said}"));
+    let found = Utilization::new(&recording, &asked, &console)?;
+    console.clear();
     let text = match args.format {
-        Format::Text => fsu::text::render(&found),
-        Format::Json => fsu::json::render(&found),
-        Format::Html => fsu::html::render(&found),
+        Format::Text => report::text::render(&found),
+        Format::Json => report::json::render(&found),
+        Format::Html => report::html::render(&found),
     };
     deliver(&text, args.output.as_ref())?;
     let is_known = found.account.intervals > 0;
-    Ok(if is_known { Outcome::Quiet } else { Outcome::Undecided })
+    Ok(if is_known { Conclusion::Quiet } else { Conclusion::Undecided })
 }
 
 fn size(text: &str) -> Result<u64, String> {

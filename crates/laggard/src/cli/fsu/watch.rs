@@ -1,18 +1,21 @@
 //! `laggard fsu watch`: utilization while it is recorded.
 
-use crate::cli::follow::await_first;
+use crate::cli::Failure;
+use crate::cli::console::{self, Console};
 use crate::cli::input::Input;
-use crate::cli::{Failure, Outcome};
-use crate::fsu::{FileSystem, Point, file_systems, models, warnings, words};
+use crate::report::utilization::words;
 use clap::{Args as ClapArgs, ValueEnum};
+use laggard_core::diagnose::Conclusion;
 use laggard_core::fsu::Class;
+use laggard_engine::live::await_first;
+use laggard_engine::utilization::{FileSystem, Point, coefficients, file_systems, grid_s, models, warnings};
+use laggard_engine::{EngineError, Listener, Warning};
 use laggard_store::activity::following;
 use laggard_store::time;
 use laggard_store::transfer::live::LiveLoads;
 use laggard_store::transfer::{self, Target};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,33 +50,37 @@ enum Lines {
 /// Collectors write every five seconds.
 const EVERY: Duration = Duration::from_secs(1);
 
-pub fn run(args: &Args) -> Result<Outcome, Failure> {
-    let coefficients = super::coefficients(&args.coefficients)?;
-    let topology = args.input.topology()?;
-    await_first(&args.input.paths)?;
-    if !following::has_files(&args.input.paths) {
-        return Err(Failure::Said("watch follows activity files of laggard-agent; there are none".into()));
+pub fn run(args: &Args) -> Result<Conclusion, Failure> {
+    let console = Console::default();
+    let coefficients = coefficients(&args.coefficients)?;
+    let source = args.input.source();
+    let topology = source.topology()?;
+    await_first(&source.paths, &console)?;
+    if !following::has_files(&source.paths) {
+        return Err(EngineError::NothingToFollow("watch").into());
     }
     let mut told_s = None;
     loop {
-        let recording = args.input.recording()?;
+        let recording = source.recording(&console)?;
+        console.clear();
         let hosts = recording.hosts();
         let targets = transfer::targets(hosts);
         if targets.is_empty() {
-            return Err(Failure::Said("neither targets nor disks in what is recorded".into()));
+            let missing = "neither targets nor disks in what is recorded";
+            return Err(EngineError::Utilization(missing.into()).into());
         }
-        warnings(&targets, &coefficients).iter().for_each(|said| eprintln!("laggard: {said}"));
+        warnings(&targets, &coefficients).iter().for_each(|warning| console.warn(warning));
         let fullness = transfer::fullness(hosts, &targets);
-        let models = models(&targets, &fullness, &coefficients).map_err(Failure::Said)?;
+        let models = models(&targets, &fullness, &coefficients)?;
         let systems = file_systems(&targets, topology.as_ref());
-        let grid_s = super::grid_s(&args.input, &recording);
+        let grid_s = grid_s(args.input.interval, &recording);
         let mut live = LiveLoads::new(hosts, &targets, &args.input.paths, grid_s);
         // What was recorded before is for `report`.
         let mut from_s = *told_s.get_or_insert_with(|| hosts.span_s().map_or(0, |(_, last_s)| last_s));
         drop(recording);
         loop {
             let mut lines = Vec::new();
-            let stranger = live.look(&mut |block| {
+            let look = live.look(&mut |block| {
                 let mut seen: BTreeMap<(i64, usize), Vec<(usize, Point)>> = BTreeMap::new();
                 for (of, system) in systems.iter().enumerate() {
                     for index in system.targets.iter().copied() {
@@ -90,16 +97,12 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
                     lines.push(Told { time_s, system, all, each, targets: &targets }.line(args));
                 }
             });
-            let mut out = std::io::stdout().lock();
-            let written =
-                lines.iter().try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush());
-            match written {
-                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(Outcome::Quiet),
-                other => other.map_err(|error| Failure::Said(format!("stdout: {error}")))?,
+            look.unread.into_iter().for_each(|what| console.warn(&Warning::Unread(what)));
+            if !console::lines(&lines)? {
+                return Ok(Conclusion::Quiet);
             }
-            drop(out);
-            if let Some(name) = stranger {
-                eprintln!("laggard: {name} is new");
+            if let Some(name) = look.newcomer {
+                console.warn(&Warning::Newcomer { name, regroups: false });
                 told_s = Some(from_s);
                 break;
             }

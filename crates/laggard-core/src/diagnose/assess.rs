@@ -1,0 +1,195 @@
+//! The operator's state as a diagnosis: what is in trouble enough to be worth an administrator's time, what cannot be judged.
+
+use super::evidence::Episode;
+use super::gaps::{Gap, GapReason};
+use super::incident::{
+    ComponentVerdict, Diagnosis, Excused, Incident, JudgedMetric, UndecidedGroup, UndecidedReason, Verdict,
+};
+use super::judge::Track;
+use super::pipeline::Diagnoser;
+use super::rules::episode::{Spoken, Trouble};
+use super::rules::site::{self, Explained, GroupState, MostJudged};
+use crate::grid::FEWEST_PEERS;
+use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
+use crate::model::Kind;
+use crate::model::metric::Role;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+impl Diagnoser {
+    /// The diagnosis as of now.
+    pub fn diagnosis(&self) -> Diagnosis {
+        let (suspects, excused) = self.suspects();
+        let explained = site::explain(&self.roster, suspects, &self.config.without);
+        let mut incidents: Vec<Incident> = explained.into_iter().map(|found| self.incident(found)).collect();
+        incidents.sort_by(|a, b| b.impact.total_cmp(&a.impact).then_with(|| a.component.cmp(&b.component)));
+        let suspects: HashSet<ComponentId> =
+            incidents.iter().flat_map(|incident| incident.explains.iter().copied()).collect();
+        let undecided_groups: Table<GroupId, Option<UndecidedGroup>> =
+            self.groups.ids().map(|group| self.undecided(group)).collect();
+        let verdict = |id: ComponentId| self.verdict(id, suspects.contains(&id), &undecided_groups);
+        let interval_s = self.config.interval_s;
+        Diagnosis {
+            from: self.grid().origin,
+            to: self.newest_start().plus(i64::from(interval_s)),
+            trained: self.config.thresholds.is_some(),
+            interval_s,
+            method: self.config.method,
+            components: self.histories.ids().map(verdict).collect(),
+            is_undecided: self.is_undecided(&undecided_groups) && incidents.is_empty(),
+            judged: self.judged(),
+            undecided_groups,
+            incidents,
+            excused,
+            gaps: self.all_gaps(),
+            more_gaps: self.more_gaps,
+            late_samples: self.late,
+        }
+    }
+
+    /// Components whose trouble is worth a report, and those whose trouble is not.
+    fn suspects(&self) -> (BTreeMap<ComponentId, Episode>, Vec<Excused>) {
+        let (mut suspects, mut excused) = (BTreeMap::new(), Vec::new());
+        for (component, history) in self.histories.enumerate() {
+            let trouble = history.trouble();
+            if trouble.persistence == 0 {
+                continue;
+            }
+            let windows = self.groups[self.roster.components[component].group].windows;
+            let weighed = Trouble {
+                impact: trouble.impact(),
+                windows,
+                shift_s: self.shift_s(),
+                is_trained: self.config.thresholds.is_some(),
+            };
+            match weighed.excused(&self.config.without) {
+                Some(by) => excused.push(Excused { component, by, episode: trouble }),
+                None => {
+                    suspects.insert(component, history.with_context(trouble));
+                }
+            }
+        }
+        (suspects, excused)
+    }
+
+    fn incident(&self, found: Explained) -> Incident {
+        let Explained { rule, claim, named, episodes } = found;
+        let over = |value: fn(&Episode) -> f64| episodes.iter().map(move |(_, episode)| value(episode));
+        let mut explains: Vec<ComponentId> = episodes.iter().map(|(id, _)| *id).collect();
+        let worst = explains.first().copied().unwrap_or(ComponentId::new(0));
+        if rule.id == "lost-attachment" {
+            // The attachment that was lost speaks for the incident, not the one that took its load.
+            let priority = |id: &ComponentId| {
+                self.roster.components[*id].attachment.as_ref().map(|known| known.priority)
+            };
+            explains.sort_by_key(priority);
+        }
+        Incident {
+            component: claim.part.name,
+            kind: claim.part.kind,
+            cause: named.cause,
+            severity: over(Episode::severity).fold(0.0, f64::max),
+            persistence: episodes.iter().map(|(_, episode)| episode.persistence).max().unwrap_or(0),
+            impact: over(Episode::impact).sum(),
+            first: episodes.iter().map(|(_, episode)| episode.first).min().unwrap_or_default(),
+            last: episodes.iter().map(|(_, episode)| episode.last).max().unwrap_or_default(),
+            explains,
+            worst,
+            episode: episodes.into_iter().next().map(|(_, episode)| episode).unwrap_or_default(),
+            found_by: Spoken { rule, metric: None, numbers: claim.numbers },
+            named_by: named.spoken,
+        }
+    }
+
+    fn all_gaps(&self) -> Vec<Gap> {
+        let mut gaps = self.gaps.clone();
+        let now = self.newest_slot();
+        for (group, known) in self.groups.enumerate() {
+            gaps.extend(known.attendance.open(now).into_iter().map(|hole| self.gap(group, hole)));
+        }
+        self.name_silent_servers(&mut gaps);
+        let (from, to) = (self.grid().origin, self.newest_start().plus(i64::from(self.config.interval_s)));
+        for component in &self.roster.never_recorded {
+            gaps.push(Gap { component: component.clone(), from, to, reason: GapReason::NeverRecorded });
+        }
+        gaps
+    }
+
+    /// Where everything that a server reports is missing at once, the server was silent.
+    fn name_silent_servers(&self, gaps: &mut [Gap]) {
+        let server_of = |name: &str| self.roster.components[self.roster.find(name)?].part(Kind::Server);
+        let mut reporting: HashMap<&str, usize> = HashMap::new();
+        for component in &self.roster.components {
+            component
+                .part(Kind::Server)
+                .into_iter()
+                .for_each(|server| *reporting.entry(server).or_default() += 1);
+        }
+        let mut missing: HashMap<(&str, UnixSeconds, UnixSeconds), usize> = HashMap::new();
+        for gap in gaps.iter() {
+            server_of(&gap.component)
+                .into_iter()
+                .for_each(|server| *missing.entry((server, gap.from, gap.to)).or_default() += 1);
+        }
+        for gap in gaps.iter_mut() {
+            let Some(server) = server_of(&gap.component) else { continue };
+            let (missing, reporting) = (missing[&(server, gap.from, gap.to)], reporting[server]);
+            if reporting > 1 && missing == reporting {
+                gap.reason = GapReason::ServerSilent(server.into());
+            }
+        }
+    }
+
+    /// A group that could have been compared was not. Groups of one or two never can, and are no reason for alarm.
+    fn is_undecided(&self, undecided: &Table<GroupId, Option<UndecidedGroup>>) -> bool {
+        let sizes = self.roster.groups.iter().map(|group| group.members.len());
+        undecided.iter().zip(sizes).any(|(reason, size)| reason.is_some() && size >= FEWEST_PEERS)
+            || undecided.iter().all(Option::is_some)
+    }
+
+    fn undecided(&self, group: GroupId) -> Option<UndecidedGroup> {
+        let members = self.roster.groups[group].members.len();
+        let indicting = || {
+            let of_group = self.tracks.iter().filter(move |track| track.scorer.group == group);
+            of_group.filter(|track| track.scorer.metric.can_indict())
+        };
+        // Congestion alone decides only where nothing else was recorded: it is blind to disks.
+        let is_main = |track: &&Track| track.scorer.metric.role() != Role::Congestion;
+        let most = |tracks: &mut dyn Iterator<Item = &Track>| {
+            tracks.max_by_key(|track| track.memory.decided_windows).map(|track| MostJudged {
+                windows: track.memory.decided_windows,
+                method: track.scorer.method,
+                params: track.scorer.params,
+            })
+        };
+        let most_judged = most(&mut indicting().filter(is_main)).or_else(|| most(&mut indicting()));
+        site::undecided(&GroupState { members, most_judged }, &self.config.without)
+    }
+
+    /// What was judged often enough to mean something.
+    fn judged(&self) -> Vec<JudgedMetric> {
+        let enough = |track: &&Track| {
+            let scorer = &track.scorer;
+            track.memory.decided_windows >= scorer.params.k as u64 && scorer.metric.can_indict()
+        };
+        let judged = |track: &Track| JudgedMetric { group: track.scorer.group, metric: track.scorer.metric };
+        self.tracks.iter().filter(enough).map(judged).collect()
+    }
+
+    fn verdict(
+        &self,
+        component: ComponentId,
+        is_suspect: bool,
+        undecided: &Table<GroupId, Option<UndecidedGroup>>,
+    ) -> ComponentVerdict {
+        let history = &self.histories[component];
+        let verdict = match &undecided[self.roster.components[component].group] {
+            _ if is_suspect => Verdict::Suspect,
+            Some(group) => Verdict::Undecided(group.reason.clone()),
+            None if history.decided == 0 => Verdict::Undecided(UndecidedReason::NoData),
+            None => Verdict::Healthy,
+        };
+        let trouble = history.trouble();
+        let severity = if trouble.evidence.is_empty() { 0.0 } else { trouble.severity() };
+        ComponentVerdict { verdict, severity, persistence: history.peak, accumulator: history.accumulator }
+    }
+}

@@ -1,0 +1,261 @@
+//! The facts that window rules look at: one component in one window, metric by metric, beside its peers.
+
+use super::bound::Bound;
+use super::score::ScoredWindow;
+use crate::compare::Score;
+use crate::grid::Window;
+use crate::ids::{GroupId, MemberIndex, WindowIndex};
+use crate::model::metric::Role;
+use crate::model::{Kind, Metric};
+use crate::stats::{self, Spread, median};
+
+/// How a component's level relates to its peers' in one window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// Markedly higher.
+    High,
+    /// Markedly lower.
+    Low,
+    /// Present, but next to nothing where the peers have a level.
+    Idle,
+    /// No samples where the peers have some.
+    Silent,
+    /// Not different in a way that matters.
+    Alike,
+}
+
+impl Relation {
+    /// All relations.
+    pub const ALL: [Relation; 5] =
+        [Relation::High, Relation::Low, Relation::Idle, Relation::Silent, Relation::Alike];
+}
+
+/// Below this share of its peers' level a component does nothing.
+pub const IDLE_SHARE: Bound = Bound::new("max_idle_level", 0.1, "of the peers' level");
+
+/// A component with fewer of its samples than this ...
+pub const ABSENT_PRESENCE: Bound = Bound::new("max_presence", 0.25, "of the samples");
+
+/// ... is absent where its peers have more than this.
+pub const PEERS_PRESENCE: Bound = Bound::new("min_peer_presence", 0.75, "of the samples");
+
+/// One metric of one component in one window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// The metric.
+    pub metric: Metric,
+    /// What the method says.
+    pub score: Score,
+    /// What the score is held against; NaN where the metric is not compared.
+    pub threshold: f64,
+    /// The component's mean level.
+    pub level: f64,
+    /// The median level of the group.
+    pub peer_level: f64,
+    /// Level over peers' level, both at least what is negligible in the metric's unit.
+    pub ratio: f64,
+    /// Robust standard deviation of the group's levels.
+    pub spread: f64,
+    /// Share of its samples that are present.
+    pub presence: f64,
+    /// The median of that share in the group.
+    pub peer_presence: f64,
+    /// Share of the last slots in which a congestion window changed; NaN of other metrics.
+    pub movement: f64,
+}
+
+impl Reading {
+    /// Level less peers' level.
+    pub fn difference(&self) -> f64 {
+        self.level - self.peer_level
+    }
+
+    /// Score over threshold.
+    pub fn severity(&self) -> f64 {
+        self.score.exact().unwrap_or(f64::NAN) / self.threshold.max(1e-9)
+    }
+}
+
+/// The levels of a group in one window and one metric, row by row of the window.
+#[derive(Debug, Clone)]
+pub struct Levels {
+    metric: Metric,
+    levels: Vec<f64>,
+    presences: Vec<f64>,
+    spread: Spread,
+    peer_presence: f64,
+}
+
+impl Levels {
+    /// Of all rows of a window.
+    pub fn new(metric: Metric, window: &Window) -> Levels {
+        let levels = window.levels();
+        let presences: Vec<f64> = window.each().map(stats::presence).collect();
+        Levels {
+            metric,
+            spread: Spread::of(&levels),
+            peer_presence: median(&mut presences.clone()),
+            levels,
+            presences,
+        }
+    }
+
+    /// What one row shows; without score and movement.
+    pub fn reading(&self, row: usize) -> Reading {
+        let least = self.metric.properties().negligible.max(1e-9);
+        let level = self.levels[row];
+        Reading {
+            metric: self.metric,
+            score: Score::Missing,
+            threshold: f64::NAN,
+            level,
+            peer_level: self.spread.middle,
+            ratio: level.max(0.0).max(least) / self.spread.middle.max(least),
+            spread: self.spread.deviation,
+            presence: self.presences[row],
+            peer_presence: self.peer_presence,
+            movement: f64::NAN,
+        }
+    }
+}
+
+/// The last window of a metric that is never compared and explains others.
+#[derive(Debug, Clone)]
+struct ContextWindow {
+    index: WindowIndex,
+    members: Vec<MemberIndex>,
+    levels: Levels,
+}
+
+/// What the last windows of a group say of load and service time, where they are recorded.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    load: Option<ContextWindow>,
+    service: Option<ContextWindow>,
+}
+
+impl Context {
+    /// Keeps the window of a metric that explains others.
+    pub fn keep(&mut self, scored: &ScoredWindow) {
+        let kept = || {
+            let members = scored.members.clone();
+            Some(ContextWindow { index: scored.index, members, levels: scored.levels().clone() })
+        };
+        match scored.metric.role() {
+            Role::Load => self.load = kept(),
+            Role::Service => self.service = kept(),
+            Role::StorageVolume
+            | Role::StorageLatency
+            | Role::NetworkVolume
+            | Role::Congestion
+            | Role::Context => {}
+        }
+    }
+
+    fn reading(known: &Option<ContextWindow>, window: WindowIndex, member: MemberIndex) -> Option<Reading> {
+        let known = known.as_ref().filter(|known| known.index == window)?;
+        let row = known.members.binary_search(&member).ok()?;
+        Some(known.levels.reading(row))
+    }
+}
+
+/// All windows of a group that a case can ask about.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The group.
+    pub group: GroupId,
+    /// Metrics that explain others.
+    pub context: &'a Context,
+    /// Windows that the same slot completed, of this group and others.
+    pub windows: &'a [ScoredWindow],
+}
+
+/// One component in one window, under judgement in one metric.
+pub struct Case<'a> {
+    /// What it is.
+    pub kind: Kind,
+    /// The metric under judgement.
+    pub reading: Reading,
+    /// Whether any metric of the component has a sample in the window.
+    pub is_recorded: bool,
+    /// Whether another member joined about when this one fell silent.
+    pub is_replaced: bool,
+    /// Which window.
+    pub window: WindowIndex,
+    /// Which member.
+    pub member: MemberIndex,
+    /// Everything else that is known of the group in this window.
+    pub surroundings: Surroundings<'a>,
+}
+
+/// Share of the time in which a disk serves requests, by requests times service time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Busy {
+    /// The component's.
+    pub own: f64,
+    /// Its peers'.
+    pub peers: f64,
+}
+
+impl Case<'_> {
+    /// What a metric shows of the component in this window; none if it was not recorded, or its windows lie otherwise.
+    pub fn reading_of(&self, metric: Metric) -> Option<Reading> {
+        if metric == self.reading.metric {
+            return Some(self.reading);
+        }
+        match metric.role() {
+            Role::Load => self.load(),
+            Role::Service => self.service(),
+            Role::StorageVolume | Role::StorageLatency | Role::NetworkVolume | Role::Congestion => {
+                let same = |scored: &&ScoredWindow| {
+                    let of_group = scored.group == self.surroundings.group;
+                    of_group && scored.metric == metric && scored.index == self.window
+                };
+                let scored = self.surroundings.windows.iter().find(same)?;
+                scored.reading_of(self.member)
+            }
+            Role::Context => None,
+        }
+    }
+
+    /// Requests beside its peers', where they are recorded.
+    pub fn load(&self) -> Option<Reading> {
+        Context::reading(&self.surroundings.context.load, self.window, self.member)
+    }
+
+    /// Time of the device itself for a request, where it is recorded.
+    pub fn service(&self) -> Option<Reading> {
+        Context::reading(&self.surroundings.context.service, self.window, self.member)
+    }
+
+    /// How busy its disk is, where load and service time are recorded.
+    pub fn busy(&self) -> Option<Busy> {
+        let (load, service) = (self.load()?, self.service()?);
+        let share = |requests_s: f64, service_ms: f64| requests_s * service_ms / 1000.0;
+        Some(Busy {
+            own: share(load.level, service.level),
+            peers: share(load.peer_level, service.peer_level),
+        })
+    }
+
+    /// How its level relates to its peers', whatever the difference.
+    pub fn relation(&self) -> Relation {
+        let seen = &self.reading;
+        if self.is_absent() {
+            // It is recorded, and has nothing to say in this metric: no requests, no latency.
+            return if self.is_recorded { Relation::Idle } else { Relation::Silent };
+        }
+        match seen.metric.role() {
+            Role::Congestion if seen.difference() < 0.0 => Relation::Low,
+            Role::Congestion => Relation::High,
+            _ if seen.level >= seen.peer_level => Relation::High,
+            _ if seen.level <= IDLE_SHARE.value * seen.peer_level => Relation::Idle,
+            _ => Relation::Low,
+        }
+    }
+
+    /// Whether it has no level to compare: absent where its peers are not.
+    pub fn is_absent(&self) -> bool {
+        self.reading.presence < ABSENT_PRESENCE.value && self.reading.peer_presence > PEERS_PRESENCE.value
+    }
+}

@@ -1,0 +1,203 @@
+//! One scored window under the rules: which members are anomalous now, and what speaks against them.
+
+use super::case::{Case, Context, Levels, Reading, Relation, Surroundings};
+use super::evidence::Observation;
+use super::gaps::Attendance;
+use super::persistence::{Finding, Memory};
+use super::rules::window::{self, Decision, REPLACED_WITHIN};
+use super::rules::{Numbers, Ruling, Without, site};
+use super::score::{ScoredWindow, Scorer};
+use super::threshold;
+use super::trace::{Tally, Trace};
+use crate::compare::Score;
+use crate::grid::{Grid, Window};
+use crate::ids::{ComponentId, MemberIndex, Slot, Table, UnixSeconds};
+use crate::model::Kind;
+use crate::stats::{self, median};
+
+/// One group in one metric: scores, and what is remembered of them.
+#[derive(Debug)]
+pub struct Track {
+    /// Windows and scores.
+    pub scorer: Scorer,
+    /// Filters.
+    pub memory: Memory,
+}
+
+/// What a track's windows are judged by, beside its own metric.
+#[derive(Clone, Copy)]
+pub struct Bench<'a> {
+    /// What the members are.
+    pub kind: Kind,
+    /// Which components they are.
+    pub members: &'a Table<MemberIndex, ComponentId>,
+    /// When they were recorded.
+    pub attendance: &'a Attendance,
+    /// What may explain a difference.
+    pub surroundings: Surroundings<'a>,
+    /// Slots and seconds.
+    pub grid: Grid,
+    /// Rules that are not asked.
+    pub without: &'a Without,
+    /// Components of which every window is explained, also where nothing stands out.
+    pub asked: &'a [ComponentId],
+}
+
+/// A member that is anomalous now and differs in this very window.
+pub struct Found {
+    /// Row of the window.
+    pub row: usize,
+    /// What the rules say: indicts or explains.
+    pub ruling: Ruling,
+    /// What was seen.
+    pub finding: Finding,
+}
+
+/// A judged window; rows are those of the scored one.
+pub struct Judged {
+    /// Anomalous now, after the filter.
+    pub anomalous: Vec<bool>,
+    /// In the order of the rows.
+    pub found: Vec<Found>,
+}
+
+impl Track {
+    /// A track that has seen nothing.
+    pub fn new(scorer: Scorer, members: usize) -> Track {
+        Track { scorer, memory: Memory::new(members) }
+    }
+
+    /// Judges a window that could be decided.
+    pub fn judge(&mut self, scored: &ScoredWindow, bench: Bench, trace: &mut Trace) -> Judged {
+        self.memory.decide(scored.index);
+        let schedule = self.scorer.schedule();
+        let (from, to) = (schedule.from(scored.index), schedule.to(scored.index));
+        let span = (bench.grid.start(from), bench.grid.start(to));
+        let filter = window::filter_rule();
+        let k = if bench.without.asks(filter) { self.scorer.params.k } else { 1 };
+        let mut judged = Judged { anomalous: vec![false; scored.members.len()], found: Vec::new() };
+        let all_are_candidates = !bench.without.asks(window::threshold_rule());
+        let mut usual_variation = None;
+        for (row, &member) in scored.members.iter().enumerate() {
+            let last_seen = bench.attendance.last_seen(member);
+            let is_recorded = last_seen.is_some_and(|slot| slot >= from);
+            let is_silent = !self.scorer.is_trained() && !is_recorded && !scored.window.has_samples(row);
+            let component = bench.members[member];
+            let is_asked = bench.asked.contains(&component);
+            let is_candidate = scored.exceeds(row) || is_silent || all_are_candidates;
+            let has_score = scored.scores[row] != Score::Missing;
+            if !is_candidate && !is_asked {
+                judged.anomalous[row] = has_score && self.memory.filters[member].push(k, false);
+                continue;
+            }
+            let case = Case {
+                kind: bench.kind,
+                reading: Reading { movement: self.scorer.movement(member), ..scored.reading(row) },
+                is_recorded,
+                is_replaced: is_silent && last_seen.is_some_and(|slot| self.is_replaced(slot)),
+                window: scored.index,
+                member,
+                surroundings: bench.surroundings,
+            };
+            let Some(decision) = self.decide(&case, scored.exceeds(row), bench.without) else { continue };
+            let metric = Some(scored.metric);
+            let severity = case.reading.severity();
+            trace.add(component, Tally::new(decision.rule, metric, span, severity, decision.numbers));
+            let is_different = match decision.ruling {
+                Ruling::Indicts(_) | Ruling::Explains => true,
+                Ruling::Excuses | Ruling::Undecided => false,
+            };
+            if is_different && self.memory.is_first(scored.index) {
+                self.memory.from_the_start[member] = stands_out_early(scored, row, &case, bench.without);
+            }
+            let is_judged = has_score || is_silent && decision.ruling != Ruling::Undecided;
+            judged.anomalous[row] = is_judged && self.memory.filters[member].push(k, is_different);
+            if !is_different {
+                continue;
+            }
+            if !judged.anomalous[row] {
+                let numbers = self.lasted(member, case.reading.ratio, k);
+                trace.add(component, Tally::new(filter, metric, span, severity, numbers));
+                continue;
+            }
+            let usual = *usual_variation.get_or_insert_with(|| peers_variation(&scored.window));
+            let seen = Observation {
+                is_busy: window::is_busy(&case),
+                jitters: site::jitters(stats::variation(scored.window.of(row)), usual),
+                ..Observation::new(span.0, span.1, &case.reading, decision.relation)
+            };
+            let onset = self.onset(member, bench.grid);
+            let finding = Finding { metric: scored.metric, method: self.scorer.method, onset, seen };
+            judged.found.push(Found { row, ruling: decision.ruling, finding });
+        }
+        judged
+    }
+
+    /// Trained thresholds are judged as published: what exceeds them indicts.
+    fn decide(&self, case: &Case, exceeds: bool, without: &Without) -> Option<Decision> {
+        if self.scorer.is_trained() && exceeds {
+            return Some(window::published(case, without));
+        }
+        window::decide(case, without)
+    }
+
+    fn is_replaced(&self, silent_from: Slot) -> bool {
+        self.scorer.joined_within(silent_from, REPLACED_WITHIN.value as u64)
+    }
+
+    fn lasted(&self, member: MemberIndex, ratio: f64, k: usize) -> Numbers {
+        let exceeded = self.memory.filters[member].count();
+        Numbers::of(&[
+            ("ratio", ratio),
+            ("exceeded", exceeded as f64),
+            ("windows", (2 * k - 1) as f64),
+            ("needed", k as f64),
+        ])
+    }
+
+    /// When the oldest window in the filter's memory turned bad: the start of what was new in it.
+    fn onset(&self, member: MemberIndex, grid: Grid) -> UnixSeconds {
+        let oldest = self.memory.oldest(member);
+        let start = self.scorer.schedule().from(oldest);
+        if self.memory.is_first(oldest) && self.memory.from_the_start[member] {
+            return grid.start(start);
+        }
+        grid.start(Slot(start.0 + self.scorer.method.onset_slots(self.scorer.params)))
+    }
+}
+
+/// Whether a row stands out in the first quarter of a window already.
+fn stands_out_early(scored: &ScoredWindow, row: usize, case: &Case, without: &Without) -> bool {
+    let early = scored.window.size().div_ceil(4);
+    let values = scored.window.each().flat_map(|samples| &samples[..early]).copied().collect();
+    let seen = Levels::new(scored.metric, &Window::new(values, early)).reading(row);
+    let reading = Reading {
+        score: case.reading.score,
+        threshold: case.reading.threshold,
+        movement: case.reading.movement,
+        ..seen
+    };
+    let early = Case {
+        kind: case.kind,
+        reading,
+        is_recorded: case.is_recorded,
+        is_replaced: false,
+        window: case.window,
+        member: case.member,
+        surroundings: Surroundings {
+            group: case.surroundings.group,
+            context: &Context::default(),
+            windows: &[],
+        },
+    };
+    let decision = window::decide(&early, without);
+    decision.is_some_and(|decision| decision.relation != Relation::Alike)
+}
+
+/// How much the peers vary, from a sample of them.
+fn peers_variation(window: &Window) -> f64 {
+    let peers = threshold::sample(window.components()).into_iter();
+    let mut all: Vec<f64> =
+        peers.map(|peer| stats::variation(window.of(peer))).filter(|value| value.is_finite()).collect();
+    median(&mut all)
+}

@@ -1,0 +1,537 @@
+//! The incremental operator: samples in time order in, events out, the diagnosis on request at any time.
+//!
+//! Order only: what decides stands in [rules](super::rules). Memory is bounded by the components and the windows, not by the
+//! length of the recording. What comes out depends on the samples only, never on how they were cut into chunks.
+
+use super::case::{Context, Surroundings};
+use super::evidence::Episode;
+use super::gaps::{Attendance, Gap, GapReason, Hole, MOST_GAPS};
+use super::judge::{Bench, Judged, Track};
+use super::persistence::History;
+use super::rules::episode::Trouble;
+use super::rules::{Ruling, Without};
+use super::score::{ScoredWindow, Scorer};
+use super::threshold::Policy;
+use super::trace::{Tally, Trace};
+use super::training::Thresholds;
+use crate::compare::{Method, Score, cwnd::CWND};
+use crate::grid::{Grid, Params, Schedule};
+use crate::ids::{ComponentId, GroupId, MemberIndex, Slot, Table, UnixSeconds, WindowIndex};
+use crate::model::metric::Role;
+use crate::model::{Metric, Roster};
+use rayon::prelude::*;
+use std::collections::VecDeque;
+
+/// Windows of fewer components than this together are scored faster on one core than on several.
+const WORTH_SHARING: usize = 256;
+
+/// One measurement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// When.
+    pub time: UnixSeconds,
+    /// Of what.
+    pub component: ComponentId,
+    /// The metric.
+    pub metric: Metric,
+    /// Its value; NaN is no sample.
+    pub value: f64,
+}
+
+/// A component that was repaired: what was seen of it before is history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repair {
+    /// The component.
+    pub component: ComponentId,
+    /// When.
+    pub at: UnixSeconds,
+}
+
+/// How to diagnose.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The grid.
+    pub interval_s: u32,
+    /// For all metrics but congestion windows, which have their own.
+    pub method: &'static Method,
+    /// Trained thresholds; without, they come from the peers.
+    pub thresholds: Option<Thresholds>,
+    /// A slot stays open until a sample this many slots newer has come.
+    pub lateness_slots: i64,
+    /// What was repaired.
+    pub resolved: Vec<Repair>,
+    /// Rules that are not asked.
+    pub without: Without,
+    /// Components of which every window is explained, also where nothing stands out.
+    pub asked: Vec<ComponentId>,
+}
+
+impl Config {
+    /// Without training, with all rules.
+    pub fn untrained(method: &'static Method, interval_s: u32) -> Config {
+        Config {
+            interval_s,
+            method,
+            thresholds: None,
+            lateness_slots: 0,
+            resolved: Vec::new(),
+            without: Without::default(),
+            asked: Vec::new(),
+        }
+    }
+}
+
+/// A judged window of one group in one metric. Lists run over `components`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedWindow {
+    /// The group.
+    pub group: GroupId,
+    /// The metric.
+    pub metric: Metric,
+    /// Start.
+    pub from: UnixSeconds,
+    /// End.
+    pub to: UnixSeconds,
+    /// Members that took part, ascending.
+    pub components: Vec<ComponentId>,
+    /// Their scores.
+    pub scores: Vec<Score>,
+    /// Their thresholds.
+    pub thresholds: Vec<f64>,
+    /// Anomalous now.
+    pub anomalous: Vec<bool>,
+}
+
+/// One place in the list of the most persistent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Persistent {
+    /// The component.
+    pub component: ComponentId,
+    /// Its accumulator.
+    pub accumulator: u32,
+}
+
+/// What the operator reports as it goes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A window was judged.
+    Window(JudgedWindow),
+    /// The accumulators moved: those above zero, most persistent first.
+    Persistence {
+        /// When.
+        time: UnixSeconds,
+        /// The group.
+        group: GroupId,
+        /// The list.
+        ranking: Vec<Persistent>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    Undecided,
+    Quiet,
+    Anomalous,
+}
+
+/// A window of the main method that is being gathered over the metrics.
+struct Gathering {
+    window: WindowIndex,
+    states: Table<MemberIndex, State>,
+}
+
+/// What is known of a group beside its tracks.
+pub(super) struct Group {
+    gathering: Option<Gathering>,
+    /// Windows that were gathered.
+    pub(super) windows: u64,
+    pub(super) attendance: Attendance,
+    context: Context,
+}
+
+struct OpenSlot {
+    start: UnixSeconds,
+    /// A row for each track, where there is one.
+    rows: Vec<Option<Vec<f64>>>,
+}
+
+/// Where a component stands: all that a sample needs of the roster.
+#[derive(Clone, Copy)]
+struct Place {
+    group: GroupId,
+    member: MemberIndex,
+}
+
+/// The operator.
+pub struct Diagnoser {
+    pub(super) config: Config,
+    /// Of the main method, on this grid.
+    pub(super) params: Params,
+    pub(super) roster: Roster,
+    places: Table<ComponentId, Place>,
+    pub(super) tracks: Vec<Track>,
+    /// By group and metric: index of the track.
+    track_of: Table<GroupId, [Option<usize>; Metric::COUNT]>,
+    pub(super) groups: Table<GroupId, Group>,
+    pub(super) histories: Table<ComponentId, History>,
+    trace: Trace,
+    open: VecDeque<OpenSlot>,
+    origin: Option<UnixSeconds>,
+    /// All slots that begin before are closed.
+    closed_until: UnixSeconds,
+    /// Start of the newest slot with a sample.
+    newest: Option<UnixSeconds>,
+    pub(super) late: u64,
+    pub(super) gaps: Vec<Gap>,
+    pub(super) more_gaps: usize,
+    events: Vec<Event>,
+}
+
+impl Diagnoser {
+    /// An operator for the components of a roster.
+    pub fn new(mut config: Config, roster: Roster) -> Diagnoser {
+        config.resolved.sort_by_key(|repair| std::cmp::Reverse(repair.at));
+        let nowhere = Place { group: GroupId::new(0), member: MemberIndex::new(0) };
+        let mut places = Table::filled(nowhere, roster.components.len());
+        for (group, known) in roster.groups.enumerate() {
+            for (member, &component) in known.members.enumerate() {
+                places[component] = Place { group, member };
+            }
+        }
+        let group = |members: usize| Group {
+            gathering: None,
+            windows: 0,
+            attendance: Attendance::new(members),
+            context: Context::default(),
+        };
+        Diagnoser {
+            params: config.method.params_on(config.interval_s, config.thresholds.is_some()),
+            config,
+            places,
+            tracks: Vec::new(),
+            track_of: Table::filled([None; Metric::COUNT], roster.groups.len()),
+            groups: roster.groups.iter().map(|known| group(known.members.len())).collect(),
+            histories: Table::filled(History::default(), roster.components.len()),
+            trace: Trace::new(roster.components.len()),
+            roster,
+            open: VecDeque::new(),
+            origin: None,
+            closed_until: UnixSeconds(i64::MIN),
+            newest: None,
+            late: 0,
+            gaps: Vec::new(),
+            more_gaps: 0,
+            events: Vec::new(),
+        }
+    }
+
+    /// The roster.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// What the window rules said of a component.
+    pub fn rulings(&self, component: ComponentId) -> &[Tally] {
+        self.trace.of(component)
+    }
+
+    /// Takes a sample. In one slot, the last sample wins; a sample for a closed slot is counted and dropped.
+    pub fn push(&mut self, sample: Sample) {
+        if sample.value.is_nan() {
+            return;
+        }
+        let start = Grid::floor(self.config.interval_s, sample.time);
+        if start < self.closed_until {
+            self.late += 1;
+            return;
+        }
+        let Place { group, member } = self.places[sample.component];
+        let Some(track) = self.track(group, sample.metric) else { return };
+        if self.newest.is_none_or(|newest| start > newest) {
+            self.newest = Some(start);
+            let lateness_s = self.config.lateness_slots * i64::from(self.config.interval_s);
+            self.close_until(start.plus(-lateness_s));
+        }
+        let width = self.roster.groups[group].members.len();
+        let open = self.open_slot(start);
+        if open.rows.len() <= track {
+            open.rows.resize(track + 1, None);
+        }
+        let row = open.rows[track].get_or_insert_with(|| vec![f64::NAN; width]);
+        row[member.index()] = sample.value;
+    }
+
+    /// No more samples: closes what is open.
+    pub fn finish(&mut self) {
+        self.close_until(UnixSeconds(i64::MAX));
+        for group in self.groups.ids() {
+            self.end_window(group);
+        }
+        // Repairs after the last sample: what was seen is history all the same.
+        self.resolve_until(UnixSeconds(i64::MAX));
+    }
+
+    /// What happened since the last call.
+    pub fn drain(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    fn open_slot(&mut self, start: UnixSeconds) -> &mut OpenSlot {
+        let index = self.open.partition_point(|open| open.start < start);
+        if self.open.get(index).is_none_or(|open| open.start != start) {
+            self.open.insert(index, OpenSlot { start, rows: Vec::new() });
+        }
+        &mut self.open[index]
+    }
+
+    /// The track of a group and metric, made when the first sample comes; `None` for metrics that are not used.
+    fn track(&mut self, group: GroupId, metric: Metric) -> Option<usize> {
+        if let Some(track) = self.track_of[group][metric as usize] {
+            return Some(track);
+        }
+        let method = match metric.role() {
+            Role::Context => return None,
+            Role::Congestion => &CWND,
+            Role::StorageVolume | Role::StorageLatency | Role::NetworkVolume | Role::Load | Role::Service => {
+                self.config.method
+            }
+        };
+        let members = &self.roster.groups[group].members;
+        let policy = match &self.config.thresholds {
+            Some(thresholds) => {
+                let known = thresholds.find(method, metric)?;
+                let threshold = |&component: &ComponentId| known.threshold(self.roster.name(component));
+                Policy::Trained(members.iter().map(threshold).collect())
+            }
+            None => Policy::FromPeers,
+        };
+        let params = method.params_on(self.config.interval_s, policy.is_trained());
+        let scorer = Scorer::new(group, metric, method, params, policy, members.len());
+        self.tracks.push(Track::new(scorer, members.len()));
+        self.track_of[group][metric as usize] = Some(self.tracks.len() - 1);
+        self.track_of[group][metric as usize]
+    }
+
+    fn close_until(&mut self, bound: UnixSeconds) {
+        while self.open.front().is_some_and(|open| open.start < bound) {
+            let Some(open) = self.open.pop_front() else { break };
+            self.resolve_until(open.start);
+            self.close(&open);
+        }
+        self.closed_until = self.closed_until.max(bound);
+    }
+
+    fn close(&mut self, open: &OpenSlot) {
+        // The first slot to close is the origin: an earlier one may still have come while it was open.
+        self.origin.get_or_insert(open.start);
+        let slot = self.grid().slot(open.start);
+        self.attend(slot, &open.rows);
+        let mut scored = self.score(slot, &open.rows);
+        for explaining in scored.iter().filter(|scored| scored.is_decided && !scored.metric.can_indict()) {
+            self.groups[explaining.group].context.keep(explaining);
+        }
+        // Congestion windows first: verdicts of this second belong to the window that ends with it.
+        scored.retain(|scored| scored.metric.can_indict());
+        scored.sort_by_key(|scored| scored.metric.role() != Role::Congestion);
+        let judged: Vec<Judged> = (0..scored.len()).map(|index| self.judge(index, &scored)).collect();
+        for (scored, judged) in scored.into_iter().zip(judged) {
+            self.report(scored, judged);
+        }
+    }
+
+    pub(super) fn grid(&self) -> Grid {
+        Grid { interval_s: self.config.interval_s, origin: self.origin.unwrap_or_default() }
+    }
+
+    /// The newest slot with a sample.
+    pub(super) fn newest_slot(&self) -> Slot {
+        self.newest.filter(|_| self.origin.is_some()).map_or(Slot(0), |newest| self.grid().slot(newest))
+    }
+
+    /// Start of the newest slot, or of the first.
+    pub(super) fn newest_start(&self) -> UnixSeconds {
+        let origin = self.origin.unwrap_or_default();
+        self.newest.map_or(origin, |newest| newest.max(origin))
+    }
+
+    fn score(&mut self, slot: Slot, rows: &[Option<Vec<f64>>]) -> Vec<ScoredWindow> {
+        let row_of = |track: usize| rows.get(track).and_then(Option::as_ref);
+        let due = self.tracks.iter_mut().enumerate();
+        let mut due: Vec<(&mut Track, &Vec<f64>)> =
+            due.filter_map(|(index, track)| Some((track, row_of(index)?))).collect();
+        let work: usize = due.iter().map(|(_, row)| row.len()).sum();
+        let completes_window = Schedule::new(self.params).completed_by(slot).is_some();
+        if due.len() > 1 && work >= WORTH_SHARING && completes_window {
+            let push = |(track, row): &mut (&mut Track, &Vec<f64>)| track.scorer.push(slot, row);
+            return due.par_iter_mut().flat_map_iter(push).collect();
+        }
+        due.iter_mut().flat_map(|(track, row)| track.scorer.push(slot, row)).collect()
+    }
+
+    fn attend(&mut self, slot: Slot, rows: &[Option<Vec<f64>>]) {
+        for group in self.groups.ids() {
+            let of_group: Vec<&Vec<f64>> = (0..rows.len())
+                .filter(|&track| self.tracks[track].scorer.group == group)
+                .filter_map(|track| rows[track].as_ref())
+                .collect();
+            if of_group.is_empty() {
+                continue;
+            }
+            let mut holes = Vec::new();
+            let is_recorded = |member: MemberIndex| of_group.iter().any(|row| !row[member.index()].is_nan());
+            self.groups[group].attendance.push(slot, is_recorded, &mut holes);
+            for hole in holes {
+                let gap = self.gap(group, hole);
+                if self.gaps.len() < MOST_GAPS { self.gaps.push(gap) } else { self.more_gaps += 1 }
+            }
+        }
+    }
+
+    pub(super) fn gap(&self, group: GroupId, hole: Hole) -> Gap {
+        let known = &self.roster.groups[group];
+        let (component, reason) = match hole.member {
+            Some(member) => (self.roster.name(known.members[member]), GapReason::PeersRecorded),
+            None => (known.name.as_str(), GapReason::GroupNotRecorded),
+        };
+        let grid = self.grid();
+        Gap { component: component.into(), from: grid.start(hole.from), to: grid.start(hole.to), reason }
+    }
+
+    /// Judges one of the windows of a slot, and takes it into the histories of its components.
+    fn judge(&mut self, index: usize, windows: &[ScoredWindow]) -> Judged {
+        let scored = &windows[index];
+        let group = scored.group;
+        let nothing = Judged { anomalous: vec![false; scored.members.len()], found: Vec::new() };
+        let Some(track) = self.track_of[group][scored.metric as usize].filter(|_| scored.is_decided) else {
+            return nothing;
+        };
+        let bench = Bench {
+            kind: self.roster.kind(group),
+            members: &self.roster.groups[group].members,
+            attendance: &self.groups[group].attendance,
+            surroundings: Surroundings { group, context: &self.groups[group].context, windows },
+            grid: self.grid(),
+            without: &self.config.without,
+            asked: &self.config.asked,
+        };
+        let track = &mut self.tracks[track];
+        let last = Slot(track.scorer.schedule().to(scored.index).0 - 1);
+        let judged = track.judge(scored, bench, &mut self.trace);
+        self.gather(Schedule::new(self.params).filling_at(last), scored, &judged);
+        judged
+    }
+
+    fn report(&mut self, scored: ScoredWindow, judged: Judged) {
+        let Some(track) = self.track_of[scored.group][scored.metric as usize] else { return };
+        let (schedule, grid) = (self.tracks[track].scorer.schedule(), self.grid());
+        let members = &self.roster.groups[scored.group].members;
+        self.events.push(Event::Window(JudgedWindow {
+            group: scored.group,
+            metric: scored.metric,
+            from: grid.start(schedule.from(scored.index)),
+            to: grid.start(schedule.to(scored.index)),
+            components: scored.members.iter().map(|&member| members[member]).collect(),
+            scores: scored.scores,
+            thresholds: scored.thresholds,
+            anomalous: judged.anomalous,
+        }));
+    }
+
+    /// Anomalous in one or more metrics is one anomalous window: metrics of one window are gathered before they count.
+    fn gather(&mut self, window: WindowIndex, scored: &ScoredWindow, judged: &Judged) {
+        let group = scored.group;
+        let component = |roster: &Roster, row: usize| roster.groups[group].members[scored.members[row]];
+        let mut indicted = judged.anomalous.clone();
+        let mut found = judged.found.iter().peekable();
+        for (row, indicted) in indicted.iter_mut().enumerate().filter(|(_, anomalous)| **anomalous) {
+            while found.next_if(|found| found.row < row).is_some() {}
+            *indicted = match found.peek().filter(|found| found.row == row) {
+                Some(found) => matches!(found.ruling, Ruling::Indicts(_)),
+                // Anomalous by the filter's memory only: as it was before.
+                None => self.histories[component(&self.roster, row)].episode.is_some(),
+            };
+        }
+        self.join(group, window, &scored.members, &indicted);
+        for found in &judged.found {
+            let history = &mut self.histories[component(&self.roster, found.row)];
+            match indicted[found.row] {
+                true => history.indict(&found.finding),
+                false => history.explain(found.finding),
+            }
+        }
+    }
+
+    fn join(&mut self, group: GroupId, window: WindowIndex, members: &[MemberIndex], indicted: &[bool]) {
+        match &self.groups[group].gathering {
+            Some(current) if window > current.window => self.end_window(group),
+            Some(current) if window < current.window => return,
+            _ => {}
+        }
+        let width = self.roster.groups[group].members.len();
+        let fresh = || Gathering { window, states: Table::filled(State::Undecided, width) };
+        let gathering = self.groups[group].gathering.get_or_insert_with(fresh);
+        for (&member, &indicted) in members.iter().zip(indicted) {
+            let state = if indicted { State::Anomalous } else { State::Quiet };
+            gathering.states[member] = gathering.states[member].max(state);
+        }
+    }
+
+    /// A window is complete in all metrics: the accumulators move.
+    fn end_window(&mut self, group: GroupId) {
+        let Some(Gathering { window, states }) = self.groups[group].gathering.take() else { return };
+        self.groups[group].windows += 1;
+        let windows = self.groups[group].windows;
+        let (without, shift_s) = (self.config.without.clone(), self.shift_s());
+        let is_trained = self.config.thresholds.is_some();
+        let is_reported = |episode: &Episode| {
+            let trouble = Trouble { impact: episode.impact(), windows, shift_s, is_trained };
+            trouble.excused(&without).is_none()
+        };
+        let mut ranking = Vec::new();
+        for (member, &state) in states.enumerate() {
+            let component = self.roster.groups[group].members[member];
+            let history = &mut self.histories[component];
+            history.decided += u64::from(state != State::Undecided);
+            match state {
+                State::Anomalous => history.count_anomalous(),
+                State::Quiet => history.count_quiet(is_reported),
+                State::Undecided => history.count_undecided(),
+            }
+            if history.accumulator > 0 {
+                ranking.push(Persistent { component, accumulator: history.accumulator });
+            }
+        }
+        ranking.sort_by_key(|place| (std::cmp::Reverse(place.accumulator), place.component));
+        let time = self.grid().start(Schedule::new(self.params).to(window));
+        self.events.push(Event::Persistence { time, group, ranking });
+    }
+
+    /// Seconds from one window of the main method to the next.
+    pub(super) fn shift_s(&self) -> f64 {
+        self.params.shift as f64 * f64::from(self.config.interval_s)
+    }
+
+    fn resolve_until(&mut self, now: UnixSeconds) {
+        while let Some(repair) = self.config.resolved.pop_if(|repair| repair.at <= now) {
+            self.resolve(repair.component);
+        }
+    }
+
+    /// The administrator's "resolved": the accumulator is zero, and what was seen so far is history.
+    pub fn resolve(&mut self, component: ComponentId) {
+        let slot = self.newest_slot();
+        self.histories[component].forget();
+        self.trace.clear(component);
+        let Place { group, member } = self.places[component];
+        for track in self.tracks.iter_mut().filter(|track| track.scorer.group == group) {
+            track.memory.filters[member].clear();
+            track.scorer.resolve(member, slot);
+        }
+        if let Some(gathering) = &mut self.groups[group].gathering {
+            gathering.states[member] = State::Undecided;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,344 @@
+use super::*;
+use crate::compare::{cdf::CDF, kl::KL};
+use crate::diagnose::Diagnosis;
+use crate::diagnose::training::Trained;
+use crate::model::groups::Observed;
+use proptest::prelude::*;
+
+fn roster(names: &[String]) -> Roster {
+    let observed: Vec<Observed> =
+        names.iter().map(|name| Observed { name: name.clone(), ..Observed::default() }).collect();
+    Roster::new(&observed, None)
+}
+
+fn disks(count: usize) -> Roster {
+    roster(&(0..count).map(|number| format!("disk{number:02}")).collect::<Vec<_>>())
+}
+
+fn config(method: &'static Method) -> Config {
+    Config::untrained(method, method.params.interval_s)
+}
+
+/// Noise that differs by component and slot, the same every time.
+fn noise(component: usize, slot: i64) -> f64 {
+    let mut x = (component as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ (slot as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x ^= x >> 31;
+    x = x.wrapping_mul(0x94d0_49bb_1331_11eb);
+    (x >> 40) as f64 / (1u64 << 24) as f64
+}
+
+fn run(config: Config, roster: Roster, samples: impl IntoIterator<Item = Sample>) -> (Diagnosis, Vec<Event>) {
+    let mut diagnoser = Diagnoser::new(config, roster);
+    samples.into_iter().for_each(|sample| diagnoser.push(sample));
+    diagnoser.finish();
+    (diagnoser.diagnosis(), diagnoser.drain())
+}
+
+fn awaits(
+    components: usize,
+    slots: std::ops::Range<i64>,
+    level: impl Fn(usize, i64) -> Option<f64> + Copy,
+) -> Vec<Sample> {
+    let sample = move |slot: i64, component: usize| {
+        let value = level(component, slot)? * (0.9 + 0.2 * noise(component, slot));
+        Some(sample_of(slot * 15, component, Metric::Await, value))
+    };
+    slots.flat_map(move |slot| (0..components).filter_map(move |component| sample(slot, component))).collect()
+}
+
+fn sample_of(second: i64, component: usize, metric: Metric, value: f64) -> Sample {
+    Sample { time: UnixSeconds(second), component: ComponentId::new(component), metric, value }
+}
+
+fn accused(diagnosis: &Diagnosis) -> Vec<&str> {
+    diagnosis.incidents.iter().map(|incident| incident.component.as_str()).collect()
+}
+
+#[test]
+fn one_slow_disk_is_indicted_and_dated() {
+    let (diagnosis, _) = run(
+        config(&CDF),
+        disks(12),
+        awaits(12, 0..600, |disk, slot| Some(if disk == 4 && slot >= 300 { 15.0 } else { 5.0 })),
+    );
+    assert_eq!(accused(&diagnosis), ["disk04"]);
+    let incident = &diagnosis.incidents[0];
+    let onset = incident.first.0 / 15;
+    assert!((onset - 300).abs() <= 30, "onset at {onset}");
+    assert_eq!(incident.cause.name(), "disk-busy");
+}
+
+#[test]
+fn a_disk_that_was_always_slow_is_found_untrained() {
+    let (diagnosis, _) =
+        run(config(&CDF), disks(8), awaits(8, 0..600, |disk, _| Some(if disk == 0 { 12.0 } else { 5.0 })));
+    assert_eq!(accused(&diagnosis), ["disk00"]);
+    assert_eq!(diagnosis.incidents[0].first, UnixSeconds(0));
+}
+
+#[test]
+fn a_change_of_workload_is_no_fault() {
+    let (diagnosis, _) = run(
+        config(&CDF),
+        disks(12),
+        awaits(12, 0..900, |_, slot| Some(if slot >= 450 { 25.0 } else { 5.0 })),
+    );
+    assert!(diagnosis.incidents.is_empty(), "{:?}", accused(&diagnosis));
+}
+
+#[test]
+fn hours_in_which_nobody_was_recorded_are_a_gap_not_evidence() {
+    let three_hours_a_day = |slot: i64| slot % 5760 < 720;
+    let samples = awaits(12, 0..5760 * 4, move |disk, slot| {
+        three_hours_a_day(slot).then_some(if disk == 3 { 16.0 } else { 5.0 })
+    });
+    let (diagnosis, events) = run(config(&CDF), disks(12), samples);
+    assert_eq!(accused(&diagnosis), ["disk03"]);
+    let gaps: Vec<_> =
+        diagnosis.gaps.iter().map(|gap| (gap.component.as_str(), gap.from.0 / 15, gap.to.0 / 15)).collect();
+    assert_eq!(gaps, [("devices", 720, 5760), ("devices", 6480, 11520), ("devices", 12240, 17280)]);
+    let decided = events.iter().filter(|event| matches!(event, Event::Persistence { .. })).count();
+    assert!((90..110).contains(&decided), "four times three hours, not four days: {decided}");
+}
+
+#[test]
+fn a_component_that_falls_silent_is_suspect_and_a_gap() {
+    let (diagnosis, _) =
+        run(config(&CDF), disks(8), awaits(8, 0..900, |disk, slot| (disk != 2 || slot < 400).then_some(5.0)));
+    assert_eq!(accused(&diagnosis), ["disk02"]);
+    assert_eq!(diagnosis.incidents[0].cause.name(), "silent");
+    assert!(diagnosis.gaps.iter().any(|gap| gap.component == "disk02" && gap.from.0 == 400 * 15));
+}
+
+#[test]
+fn a_component_that_joins_late_is_not_missed_before() {
+    let (diagnosis, _) = run(
+        config(&CDF),
+        disks(8),
+        awaits(8, 0..900, |disk, slot| (disk != 2 || slot >= 400).then_some(5.0)),
+    );
+    assert!(diagnosis.incidents.is_empty(), "{:?}", accused(&diagnosis));
+}
+
+#[test]
+fn two_peers_are_undecided_never_healthy() {
+    let (diagnosis, _) =
+        run(config(&CDF), disks(2), awaits(2, 0..600, |disk, _| Some(if disk == 0 { 50.0 } else { 5.0 })));
+    assert!(diagnosis.is_undecided);
+    assert!(diagnosis.components.iter().all(|known| known.verdict.name() == "undecided"));
+}
+
+#[test]
+fn a_short_recording_says_how_much_is_needed() {
+    let (diagnosis, _) = run(config(&CDF), disks(5), awaits(5, 0..40, |_, _| Some(5.0)));
+    let undecided = diagnosis.undecided_groups[GroupId::new(0)].as_ref().unwrap();
+    assert_eq!(undecided.rule.id, "few-windows");
+    assert!(undecided.reason.to_string().contains("1800 s"), "{}", undecided.reason);
+}
+
+#[test]
+fn resolved_zeroes_the_accumulator_and_what_comes_after_is_new() {
+    let slow =
+        |disk: usize, slot: i64| Some(if disk == 1 && (100..400).contains(&slot) { 15.0 } else { 5.0 });
+    let mut repaired = config(&CDF);
+    repaired.resolved = vec![Repair { component: ComponentId::new(1), at: UnixSeconds(460 * 15) }];
+    let (diagnosis, _) = run(repaired.clone(), disks(8), awaits(8, 0..900, slow));
+    assert!(diagnosis.incidents.is_empty(), "{:?}", accused(&diagnosis));
+    let again =
+        move |disk: usize, slot: i64| if disk == 1 && slot >= 700 { Some(15.0) } else { slow(disk, slot) };
+    let (diagnosis, _) = run(repaired, disks(8), awaits(8, 0..1100, again));
+    assert_eq!(accused(&diagnosis), ["disk01"]);
+    assert!(diagnosis.incidents[0].first.0 >= 650 * 15);
+}
+
+#[test]
+fn trained_thresholds_decide_alone() {
+    let names: Vec<String> = (0..8).map(|disk| format!("disk{disk:02}")).collect();
+    let entry = |value: f64| {
+        let learnt = names.iter().map(|name| (name.as_str(), Some(value)));
+        Trained::new(&CDF, Metric::Await, 15, learnt)
+    };
+    let slow = |disk: usize, slot: i64| Some(if disk == 5 && slot >= 200 { 15.0 } else { 5.0 });
+    for (value, expected) in [(3.0, 1), (1e6, 0)] {
+        let file = Thresholds::new(String::new(), vec![entry(value)]);
+        let trained = Config { thresholds: Some(file), ..config(&CDF) };
+        let (diagnosis, _) = run(trained, disks(8), awaits(8, 0..600, slow));
+        assert_eq!(diagnosis.incidents.len(), expected, "threshold {value}");
+        assert!(diagnosis.trained);
+    }
+}
+
+#[test]
+fn a_lossy_server_is_indicted_by_its_congestion_window() {
+    let observed: Vec<Observed> = (0..9)
+        .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
+        .collect();
+    let mut samples = Vec::new();
+    for second in 0..400 {
+        for component in 0..9 {
+            let usual = 100.0 * (0.5 + noise(component, second));
+            let value = if component == 7 && second >= 200 { 1.5 } else { usual };
+            samples.push(sample_of(second, component, Metric::CwndFromClients, value));
+        }
+    }
+    let (diagnosis, _) = run(config(&KL), Roster::new(&observed, None), samples);
+    assert_eq!(accused(&diagnosis), ["oss7"]);
+    assert_eq!(diagnosis.incidents[0].cause.name(), "packet-loss");
+    assert!(diagnosis.incidents[0].persistence >= 3);
+}
+
+#[test]
+fn a_congestion_window_that_stands_still_is_no_loss() {
+    let observed: Vec<Observed> = (0..9)
+        .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
+        .collect();
+    let with = |own: &dyn Fn(i64) -> f64| {
+        let mut samples = Vec::new();
+        for (second, component) in
+            (0..400).flat_map(|second| (0..9).map(move |component| (second, component)))
+        {
+            let usual = 100.0 * (0.5 + noise(component, second));
+            let value = if component == 7 { own(second) } else { usual };
+            samples.push(sample_of(second, component, Metric::CwndFromClients, value));
+        }
+        run(config(&KL), Roster::new(&observed, None), samples).0
+    };
+    assert_eq!(accused(&with(&|_| 5.0)), Vec::<&str>::new(), "it remembers a loss of long ago");
+    assert_eq!(accused(&with(&|second| 4.0 + 2.0 * noise(7, second))), ["oss7"], "it backs off all the time");
+    assert_eq!(accused(&with(&|_| 1.0)), ["oss7"], "it is held down");
+}
+
+/// What a server has in a metric at a second.
+type Own<'a> = &'a dyn Fn(i64) -> f64;
+
+/// Nine servers over some seconds; each metric with what is usual, and what the last but one has instead.
+fn servers(seconds: i64, metrics: &[(Metric, f64, Own)]) -> Diagnosis {
+    let observed: Vec<Observed> = (0..9)
+        .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
+        .collect();
+    let mut samples = Vec::new();
+    for (second, component) in
+        (0..seconds).flat_map(|second| (0..9).map(move |component| (second, component)))
+    {
+        let vary = 0.9 + 0.2 * noise(component, second);
+        for &(metric, usual, own) in metrics {
+            let value = if component == 7 { own(second) } else { usual } * vary;
+            samples.push(sample_of(second, component, metric, value));
+        }
+    }
+    run(config(&KL), Roster::new(&observed, None), samples).0
+}
+
+#[test]
+fn a_little_more_to_read_indicts_a_server_only_if_other_work_leaves_its_disk_no_time() {
+    // 800 sectors more each second, in some number of requests that take some time each.
+    let with = |requests_s: f64, service_ms: f64| {
+        let from = |usual: f64, odd: f64| move |second: i64| if second >= 150 { odd } else { usual };
+        servers(
+            400,
+            &[
+                (Metric::RdSec, 200.0, &from(200.0, 1000.0)),
+                (Metric::Tps, 5.0, &from(5.0, requests_s)),
+                (Metric::Svctm, 10.0, &from(10.0, service_ms)),
+            ],
+        )
+    };
+    assert_eq!(accused(&with(25.0, 10.0)), Vec::<&str>::new());
+    assert_eq!(accused(&with(95.0, 10.0)), Vec::<&str>::new(), "it is only asked more often");
+    let busy = with(12.0, 80.0);
+    assert_eq!(accused(&busy), ["oss7"]);
+    assert_eq!(busy.incidents[0].cause.name(), "disk-hog");
+}
+
+#[test]
+fn what_a_slow_disk_has_to_catch_up_with_is_no_hog() {
+    let slow = |second: i64| if (100..300).contains(&second) { 50.0 } else { 5.0 };
+    let diagnose = |more: &dyn Fn(i64) -> f64| {
+        let found = servers(700, &[(Metric::WrSec, 400.0, more), (Metric::Await, 5.0, &slow)]);
+        assert_eq!(accused(&found), ["oss7"]);
+        found.incidents[0].cause.name()
+    };
+    assert_eq!(diagnose(&|second| if second >= 290 { 1600.0 } else { 400.0 }), "disk-busy");
+    assert_eq!(diagnose(&|second| if second >= 100 { 1600.0 } else { 400.0 }), "disk-hog");
+}
+
+#[test]
+fn a_server_that_was_asked_more_often_and_then_has_a_slow_disk_has_no_hog() {
+    let fault = 200..500;
+    let own = |before: f64, during: f64| {
+        let fault = fault.clone();
+        move |second: i64| if fault.contains(&second) { during } else { before }
+    };
+    let found = servers(
+        500,
+        &[
+            (Metric::WrSec, 600.0, &own(1200.0, 600.0)),
+            (Metric::Tps, 50.0, &own(90.0, 27.0)),
+            (Metric::Svctm, 5.0, &own(5.0, 37.0)),
+            (Metric::Await, 5.0, &own(5.0, 150.0)),
+        ],
+    );
+    assert_eq!(accused(&found), ["oss7"]);
+    assert_eq!(found.incidents[0].cause.name(), "disk-busy");
+}
+
+fn slow_fourth(disk: usize, slot: i64) -> Option<f64> {
+    (!(slot % 97 < 3 && disk == 1)).then_some(if disk == 4 && slot >= 200 { 14.0 } else { 5.0 })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn verdicts_do_not_depend_on_chunks(cuts in proptest::collection::vec(1usize..2500, 0..12)) {
+        let samples = awaits(6, 0..420, slow_fourth);
+        let (whole, events) = run(config(&CDF), disks(6), samples.clone());
+        let mut diagnoser = Diagnoser::new(config(&CDF), disks(6));
+        let mut gathered = Vec::new();
+        for (index, sample) in samples.into_iter().enumerate() {
+            diagnoser.push(sample);
+            if cuts.contains(&index) {
+                let _ = diagnoser.diagnosis();
+                gathered.extend(diagnoser.drain());
+            }
+        }
+        diagnoser.finish();
+        gathered.extend(diagnoser.drain());
+        // Text, because undecided windows hold NaN.
+        prop_assert_eq!(format!("{:?}", diagnoser.diagnosis()), format!("{whole:?}"));
+        prop_assert_eq!(format!("{gathered:?}"), format!("{events:?}"));
+    }
+
+    #[test]
+    fn late_samples_within_the_lateness_change_nothing(swaps in proptest::collection::vec((0usize..2400, 1usize..18), 0..60)) {
+        let mut samples = awaits(6, 0..420, slow_fourth);
+        let patient = Config { lateness_slots: 4, ..config(&CDF) };
+        let (ordered, _) = run(patient.clone(), disks(6), samples.clone());
+        for (at, back) in swaps {
+            let from = at.saturating_sub(back);
+            samples[from..=at].rotate_right(1);
+        }
+        let distance = |index: usize| samples[..index].iter().map(|sample| sample.time.0).max().unwrap_or(0) - samples[index].time.0;
+        prop_assume!((0..samples.len()).all(|index| distance(index) <= 4 * 15));
+        let (shuffled, _) = run(patient, disks(6), samples);
+        prop_assert_eq!(format!("{ordered:?}"), format!("{shuffled:?}"));
+    }
+
+    #[test]
+    fn the_last_of_repeated_samples_wins(wrong in 0.0..1e6f64) {
+        let samples = awaits(6, 0..300, slow_fourth);
+        let (expected, _) = run(config(&CDF), disks(6), samples.clone());
+        let doubled = samples.into_iter().flat_map(|sample| [Sample { value: wrong, ..sample }, sample]);
+        let (diagnosis, _) = run(config(&CDF), disks(6), doubled);
+        prop_assert_eq!(format!("{diagnosis:?}"), format!("{expected:?}"));
+    }
+}
+
+#[test]
+fn a_sample_for_a_closed_slot_is_counted_and_dropped() {
+    let mut samples = awaits(6, 0..300, slow_fourth);
+    samples.push(sample_of(15, 0, Metric::Await, 1e9));
+    let (diagnosis, _) = run(config(&CDF), disks(6), samples);
+    assert_eq!(diagnosis.late_samples, 1);
+}

@@ -1,0 +1,481 @@
+//! Rules of all that was seen of one component: what of it counts, what the cause is, whether it is worth a report.
+//!
+//! The causes are FAST'10's, sections 10.2 and 12, with secondary manifestations dropped by severity first. What that corrects
+//! is the paper's own list: a hog's load also raises await; loss also moves rxbyt and txbyt; a hog's congestion also lowers cwnd.
+
+use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without, window};
+use crate::diagnose::case::Relation;
+use crate::diagnose::cause::Cause;
+use crate::diagnose::evidence::{Episode, Evidence};
+use crate::model::metric::Role;
+use crate::model::{Kind, Metric};
+
+/// What began after this share of something else that lasted longer came of it.
+const AFTERMATH_AFTER: Bound = Bound::new("after", 0.75, "of the longer trouble");
+/// A small extra volume explains a slow disk if it lasts at least this share of the slow windows.
+const MIN_VOLUME_WINDOWS: Bound = Bound::new("min_windows", 0.5, "of the slow windows");
+/// A metric this many times less severe than the worst is a secondary manifestation.
+const SECONDARY: Bound = Bound::new("secondary_below", 4.0, "times less severe");
+/// A congestion window below this share of the peers' is loss, whatever the throughput says. A hog leaves about 0.15, five
+/// percent of loss 0.015 to 0.08.
+const MAX_COLLAPSED: Bound = Bound::new("max_window_share", 0.1, "of the peers'");
+/// Each segment acknowledged instead of every second, and some repeated: more than this is other traffic.
+const MAX_ANSWERS: Bound = Bound::new("max_traffic_ratio", 3.0, "times the peers'");
+/// Three windows just above the threshold may be chance in any recording, however short.
+const MIN_IMPACT: Bound = Bound::new("min_impact", 3.5, "persistence times severity");
+/// Chance grows with the square root of the number of windows.
+const IMPACT_OF_WINDOWS: Bound = Bound::new("impact_of_windows", 1.1, "times the square root of the windows");
+/// In a recording of so few windows the bar is the lowest; at twice as many it is that of the windows.
+const FEW_WINDOWS: Bound = Bound::new("few_windows", 12.0, "windows");
+/// Windows of a day, at least: those of `cdf` on its own grid. After a day the bar stays.
+const MIN_DAY_WINDOWS: Bound = Bound::new("min_day", 192.0, "windows");
+
+/// Episode rules, in the order in which they are asked.
+pub static RULES: &[Rule] = &[
+    Rule {
+        id: "aftermath",
+        scope: Scope::Episode,
+        sentence: "What began only when something else was ending, and lasted less, came of it.",
+        clause: "{metric} began after {began_after} of a trouble of {longer_s} s and lasted {lasted_s} s",
+        origin: "FAST'10, section 12: caches empty themselves when a link is mended; simulated test bench",
+        bounds: &[AFTERMATH_AFTER],
+        ruling: Ruling::Excuses,
+        step: Step::Counts(aftermath),
+    },
+    Rule {
+        id: "small-volume",
+        scope: Scope::Episode,
+        sentence: "A little more to read or write than its peers explains a server's disk that is slow for as long, and nothing else.",
+        clause: "{metric} {level}, its peers' {peers}; {windows} windows, slow in {slow_windows}",
+        origin: "first real campaign: a server that was slow has a little more to do afterwards",
+        bounds: &[MIN_VOLUME_WINDOWS],
+        ruling: Ruling::Excuses,
+        step: Step::Counts(small_volume),
+    },
+    Rule {
+        id: "all-silent",
+        scope: Scope::Episode,
+        sentence: "Without samples in all metrics that were judged, the component is silent.",
+        clause: "{metrics} metrics without samples",
+        origin: "LISA'13, section 6",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::Silent)),
+        step: Step::Cause(all_silent),
+    },
+    Rule {
+        id: "collapsed-window",
+        scope: Scope::Episode,
+        sentence: "A collapsed congestion window is loss: a busy disk never lowers it, and only a visible extra load outranks it.",
+        clause: "the congestion window is {ratio} times the peers', {allowed} is loss",
+        origin: "FAST'10, sections 6.1 and 12; simulated losses and hogs",
+        bounds: &[MAX_COLLAPSED, SECONDARY],
+        ruling: Ruling::Indicts(Some(Cause::PacketLoss)),
+        step: Step::Cause(collapsed_window),
+    },
+    Rule {
+        id: "lun-load",
+        scope: Scope::Episode,
+        sentence: "A LUN with more volume than its peers, at least nearly as severe as its latency, has a load of its own.",
+        clause: "severity of volume {volume}, of latency {latency}",
+        origin: "LISA'13, section 5.2.3",
+        bounds: &[SECONDARY],
+        ruling: Ruling::Indicts(Some(Cause::SingleLunWorkload)),
+        step: Step::Cause(lun_load),
+    },
+    Rule {
+        id: "disk-load",
+        scope: Scope::Episode,
+        sentence: "A server or disk with more volume than its peers, at least nearly as severe as its latency, has a hog.",
+        clause: "severity of volume {volume}, of latency {latency}",
+        origin: "FAST'10, section 10.2, step 1",
+        bounds: &[SECONDARY],
+        ruling: Ruling::Indicts(Some(Cause::DiskHog)),
+        step: Step::Cause(disk_load),
+    },
+    Rule {
+        id: "slow-lun",
+        scope: Scope::Episode,
+        sentence: "A LUN that is slow without a load that explains it has a fault.",
+        clause: "severity of latency {latency}, of traffic {traffic}",
+        origin: "LISA'13, section 5.2.3",
+        bounds: &[SECONDARY],
+        ruling: Ruling::Indicts(Some(Cause::ComponentFault)),
+        step: Step::Cause(slow_lun),
+    },
+    Rule {
+        id: "slow-disk",
+        scope: Scope::Episode,
+        sentence: "A server or disk that is slow without a load that explains it has a busy disk.",
+        clause: "severity of latency {latency}, of traffic {traffic}",
+        origin: "FAST'10, section 10.2, step 2",
+        bounds: &[SECONDARY],
+        ruling: Ruling::Indicts(Some(Cause::DiskBusy)),
+        step: Step::Cause(slow_disk),
+    },
+    Rule {
+        id: "answers",
+        scope: Scope::Episode,
+        sentence: "Loss makes the acknowledgements grow, which go against the lowered window; a hog's bytes go with it.",
+        clause: "traffic {ratio} times the peers', against the lowered window only",
+        origin: "FAST'10, section 12: delayed and buried ACKs",
+        bounds: &[MAX_ANSWERS],
+        ruling: Ruling::Indicts(Some(Cause::PacketLoss)),
+        step: Step::Cause(answers),
+    },
+    Rule {
+        id: "traffic",
+        scope: Scope::Episode,
+        sentence: "A server with more traffic than its peers has a network hog.",
+        clause: "traffic {ratio} times the peers'",
+        origin: "FAST'10, section 10.2, step 3",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::NetworkHog)),
+        step: Step::Cause(traffic),
+    },
+    Rule {
+        id: "low-window",
+        scope: Scope::Episode,
+        sentence: "A low congestion window without more traffic is loss.",
+        clause: "the congestion window is {ratio} times the peers'",
+        origin: "FAST'10, section 10.2, step 4",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::PacketLoss)),
+        step: Step::Cause(low_window),
+    },
+    Rule {
+        id: "idle-unknown",
+        scope: Scope::Episode,
+        sentence: "A component that does less than its peers is in trouble of unknown cause: where its load went, only the topology can say.",
+        clause: "idle in {metrics} metrics",
+        origin: "LISA'13, section 5.2.1",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::Unknown)),
+        step: Step::Cause(idle_unknown),
+    },
+    Rule {
+        id: "checklist-disk-hog",
+        scope: Scope::Episode,
+        sentence: "Trained thresholds indict for differences of any size and direction: then the paper's word stands. Volume: a disk hog.",
+        clause: "rd_sec or wr_sec differ",
+        origin: "FAST'10, section 10.2, step 1",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::DiskHog)),
+        step: Step::Cause(|seen| published(seen, Cause::DiskHog)),
+    },
+    Rule {
+        id: "checklist-disk-busy",
+        scope: Scope::Episode,
+        sentence: "The paper's checklist: latency is a busy disk.",
+        clause: "await differs",
+        origin: "FAST'10, section 10.2, step 2",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::DiskBusy)),
+        step: Step::Cause(|seen| published(seen, Cause::DiskBusy)),
+    },
+    Rule {
+        id: "checklist-network-hog",
+        scope: Scope::Episode,
+        sentence: "The paper's checklist: traffic both ways, or one way without congestion, is a network hog.",
+        clause: "rxbyt or txbyt differ",
+        origin: "FAST'10, section 10.2, step 3",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::NetworkHog)),
+        step: Step::Cause(|seen| published(seen, Cause::NetworkHog)),
+    },
+    Rule {
+        id: "checklist-packet-loss",
+        scope: Scope::Episode,
+        sentence: "The paper's checklist: congestion is loss.",
+        clause: "cwnd differs",
+        origin: "FAST'10, section 10.2, step 4",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::PacketLoss)),
+        step: Step::Cause(|seen| published(seen, Cause::PacketLoss)),
+    },
+    Rule {
+        id: "impact",
+        scope: Scope::Episode,
+        sentence: "Anomalies always exist in a large system: the longer the recording, the longer or the more violent a trouble must be to be reported.",
+        clause: "persistence times severity {impact}, {needed} needed",
+        origin: "LISA'13, section 4.3; simulated quiet days",
+        bounds: &[MIN_IMPACT, IMPACT_OF_WINDOWS, FEW_WINDOWS, MIN_DAY_WINDOWS],
+        ruling: Ruling::Excuses,
+        step: Step::Reported(impact),
+    },
+];
+
+/// The evidence of one metric, under judgement.
+pub struct Weighed<'a> {
+    /// What the component is.
+    pub kind: Kind,
+    /// The metric.
+    pub metric: Metric,
+    /// What it says.
+    pub evidence: &'a Evidence,
+    /// All that was seen.
+    pub episode: &'a Episode,
+    /// The latency that counts, if there is one; only for volumes.
+    pub latency: Option<&'a Evidence>,
+}
+
+fn aftermath(weighed: &Weighed) -> Option<Numbers> {
+    let lasted = |seen: &Evidence| seen.to.since(seen.from);
+    let own = lasted(weighed.evidence);
+    let began = |other: &Evidence| weighed.evidence.from.since(other.from);
+    let ends = |other: &&Evidence| {
+        // In whole seconds, as the times are.
+        lasted(other) > own && began(other) > (lasted(other) as f64 * AFTERMATH_AFTER.value) as i64
+    };
+    weighed.episode.evidence.values().find(ends).map(|other| {
+        Numbers::of(&[
+            ("began_after", began(other) as f64 / lasted(other) as f64),
+            ("longer_s", lasted(other) as f64),
+            ("lasted_s", own as f64),
+        ])
+    })
+}
+
+fn small_volume(weighed: &Weighed) -> Option<Numbers> {
+    if weighed.kind != Kind::Server || weighed.metric.role() != Role::StorageVolume {
+        return None;
+    }
+    let seen = &weighed.evidence.peak;
+    let is_much = seen.level - seen.peer_level >= window::much_volume(weighed.metric);
+    let lasts = |slow: &Evidence| {
+        f64::from(weighed.evidence.windows) >= MIN_VOLUME_WINDOWS.value * f64::from(slow.windows)
+    };
+    // That a disk is busy says something only if it is not slow.
+    let explains = is_much || weighed.latency.map_or(seen.is_busy, lasts);
+    (!explains).then(|| {
+        Numbers::of(&[
+            ("level", seen.level),
+            ("peers", seen.peer_level),
+            ("windows", f64::from(weighed.evidence.windows)),
+            ("slow_windows", weighed.latency.map_or(0.0, |slow| f64::from(slow.windows))),
+        ])
+    })
+}
+
+/// The strongest evidence of each kind that counts.
+pub struct Symptoms<'a> {
+    kind: Kind,
+    episode: &'a Episode,
+    volume: Option<&'a Evidence>,
+    latency: Option<&'a Evidence>,
+    traffic: Option<&'a Evidence>,
+    congestion: Option<&'a Evidence>,
+}
+
+/// A rule of an episode that spoke.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spoken {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// The metric it spoke of, if of one.
+    pub metric: Option<Metric>,
+    /// What it spoke upon.
+    pub numbers: Numbers,
+}
+
+/// The cause of an episode, and how it was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Named {
+    /// The cause.
+    pub cause: Cause,
+    /// Rules that spoke, in order; the last named the cause.
+    pub spoken: Vec<Spoken>,
+}
+
+/// The strongest explanation of everything that was seen on a component.
+pub fn cause(kind: Kind, episode: &Episode, without: &Without) -> Named {
+    let mut spoken = Vec::new();
+    let symptoms = Symptoms::of(kind, episode, without, &mut spoken);
+    for rule in RULES.iter().filter(|rule| without.asks(rule)) {
+        let (Step::Cause(speaks), Ruling::Indicts(Some(cause))) = (rule.step, rule.ruling) else { continue };
+        if let Some(numbers) = speaks(&symptoms) {
+            spoken.push(Spoken { rule, metric: None, numbers });
+            return Named { cause, spoken };
+        }
+    }
+    Named { cause: Cause::Unknown, spoken }
+}
+
+impl<'a> Symptoms<'a> {
+    fn of(kind: Kind, episode: &'a Episode, without: &Without, spoken: &mut Vec<Spoken>) -> Symptoms<'a> {
+        let mut strongest = |role: Role, relation: Relation, latency: Option<&'a Evidence>| {
+            let matching = episode
+                .evidence
+                .iter()
+                .filter(|(metric, evidence)| metric.role() == role && evidence.relation() == relation);
+            let counts = matching.filter(|(metric, evidence)| {
+                let weighed = Weighed { kind, metric: **metric, evidence, episode, latency };
+                let excused = excused(&weighed, without);
+                spoken.extend(excused);
+                excused.is_none()
+            });
+            counts.map(|(_, evidence)| evidence).max_by(|a, b| a.severity().total_cmp(&b.severity()))
+        };
+        let latency = strongest(Role::StorageLatency, Relation::High, None);
+        let volume = strongest(Role::StorageVolume, Relation::High, latency);
+        let traffic = strongest(Role::NetworkVolume, Relation::High, None);
+        let congestion = strongest(Role::Congestion, Relation::Low, None);
+        Symptoms { kind, episode, volume, latency, traffic, congestion }
+    }
+
+    fn is_stored(&self) -> bool {
+        match self.kind {
+            Kind::Lun | Kind::Attachment => true,
+            Kind::Server | Kind::Controller | Kind::Drawer | Kind::Device => false,
+        }
+    }
+
+    /// More volume that is not merely a secondary manifestation of the latency.
+    fn has_load(&self) -> bool {
+        is_primary(severity(self.volume), severity(self.latency))
+    }
+
+    fn loads(&self) -> Numbers {
+        Numbers::of(&[("volume", severity(self.volume)), ("latency", severity(self.latency))])
+    }
+
+    /// A latency that is not merely a secondary manifestation of the traffic.
+    fn is_slow(&self) -> bool {
+        self.latency.is_some() && is_primary(severity(self.latency), severity(self.traffic))
+    }
+
+    fn slowness(&self) -> Numbers {
+        Numbers::of(&[("latency", severity(self.latency)), ("traffic", severity(self.traffic))])
+    }
+
+    fn relates(&self, metric: Metric, relation: Relation) -> bool {
+        self.episode.evidence.get(&metric).is_some_and(|seen| seen.relation() == relation)
+    }
+}
+
+fn excused(weighed: &Weighed, without: &Without) -> Option<Spoken> {
+    RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| {
+        let Step::Counts(speaks) = rule.step else { return None };
+        Some(Spoken { rule, metric: Some(weighed.metric), numbers: speaks(weighed)? })
+    })
+}
+
+fn severity(evidence: Option<&Evidence>) -> f64 {
+    evidence.map_or(0.0, Evidence::severity)
+}
+
+fn is_primary(part: f64, whole: f64) -> bool {
+    part > 0.0 && part * SECONDARY.value >= whole
+}
+
+fn all_silent(seen: &Symptoms) -> Option<Numbers> {
+    let evidence = &seen.episode.evidence;
+    let is_silent = evidence.values().all(|evidence| evidence.relation() == Relation::Silent);
+    is_silent.then(|| Numbers::of(&[("metrics", evidence.len() as f64)]))
+}
+
+fn collapsed_window(seen: &Symptoms) -> Option<Numbers> {
+    let ratio = seen.congestion?.ratio();
+    let storage = severity(seen.volume).max(severity(seen.latency));
+    let is_outranked = seen.has_load() && storage > severity(seen.traffic);
+    (ratio <= MAX_COLLAPSED.value && !is_outranked)
+        .then(|| Numbers::of(&[("ratio", ratio), ("allowed", MAX_COLLAPSED.value)]))
+}
+
+fn lun_load(seen: &Symptoms) -> Option<Numbers> {
+    (seen.has_load() && seen.is_stored()).then(|| seen.loads())
+}
+
+fn disk_load(seen: &Symptoms) -> Option<Numbers> {
+    (seen.has_load() && !seen.is_stored()).then(|| seen.loads())
+}
+
+fn slow_lun(seen: &Symptoms) -> Option<Numbers> {
+    (seen.is_slow() && seen.is_stored()).then(|| seen.slowness())
+}
+
+fn slow_disk(seen: &Symptoms) -> Option<Numbers> {
+    (seen.is_slow() && !seen.is_stored()).then(|| seen.slowness())
+}
+
+fn answers(seen: &Symptoms) -> Option<Numbers> {
+    use Metric::{CwndFromClients, CwndToClients, Rxbyt, Txbyt};
+    let ratio = seen.traffic?.ratio();
+    let is_low = |metric| seen.relates(metric, Relation::Low);
+    let is_high = |metric| seen.relates(metric, Relation::High);
+    let against_the_window = is_low(CwndFromClients) && is_high(Txbyt) && !is_high(Rxbyt)
+        || is_low(CwndToClients) && is_high(Rxbyt) && !is_high(Txbyt);
+    (ratio < MAX_ANSWERS.value && against_the_window).then(|| Numbers::of(&[("ratio", ratio)]))
+}
+
+fn traffic(seen: &Symptoms) -> Option<Numbers> {
+    seen.traffic.map(|traffic| Numbers::of(&[("ratio", traffic.ratio())]))
+}
+
+fn low_window(seen: &Symptoms) -> Option<Numbers> {
+    seen.congestion.map(|congestion| Numbers::of(&[("ratio", congestion.ratio())]))
+}
+
+fn idle_unknown(seen: &Symptoms) -> Option<Numbers> {
+    let idle = seen.episode.evidence.values().filter(|evidence| evidence.relation() == Relation::Idle);
+    let metrics = idle.count();
+    (metrics > 0).then(|| Numbers::of(&[("metrics", metrics as f64)]))
+}
+
+fn published(seen: &Symptoms, step: Cause) -> Option<Numbers> {
+    let found = checklist(|metric| seen.episode.evidence.contains_key(&metric));
+    (found == step).then_some(Numbers::NONE)
+}
+
+/// The paper's checklist, first match wins.
+pub fn checklist(diverges: impl Fn(Metric) -> bool) -> Cause {
+    let congested = diverges(Metric::CwndToClients) || diverges(Metric::CwndFromClients);
+    match (diverges(Metric::Rxbyt), diverges(Metric::Txbyt)) {
+        _ if diverges(Metric::RdSec) || diverges(Metric::WrSec) => Cause::DiskHog,
+        _ if diverges(Metric::Await) => Cause::DiskBusy,
+        (true, true) => Cause::NetworkHog,
+        (true, false) | (false, true) if !congested => Cause::NetworkHog,
+        _ if congested => Cause::PacketLoss,
+        _ => Cause::Unknown,
+    }
+}
+
+/// A trouble that may be worth an administrator's time.
+pub struct Trouble {
+    /// Persistence times severity.
+    pub impact: f64,
+    /// Windows of the group that were judged.
+    pub windows: u64,
+    /// Seconds from one window to the next.
+    pub shift_s: f64,
+    /// Trained, everything is reported, as published.
+    pub is_trained: bool,
+}
+
+impl Trouble {
+    /// The least impact that is reported.
+    fn min_impact(&self) -> f64 {
+        if self.is_trained {
+            return 0.0;
+        }
+        let day = (86_400.0 / self.shift_s).max(MIN_DAY_WINDOWS.value);
+        let windows = self.windows as f64;
+        let rise = ((windows - FEW_WINDOWS.value) / FEW_WINDOWS.value).clamp(0.0, 1.0);
+        (IMPACT_OF_WINDOWS.value * windows.min(day).sqrt() * rise).max(MIN_IMPACT.value)
+    }
+
+    /// The rule that says that it is not worth a report, if one does.
+    pub fn excused(&self, without: &Without) -> Option<Spoken> {
+        RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| {
+            let Step::Reported(speaks) = rule.step else { return None };
+            Some(Spoken { rule, metric: None, numbers: speaks(self)? })
+        })
+    }
+}
+
+fn impact(trouble: &Trouble) -> Option<Numbers> {
+    let needed = trouble.min_impact();
+    (trouble.impact < needed).then(|| Numbers::of(&[("impact", trouble.impact), ("needed", needed)]))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! The rules that decide, as data: one ordered table at three scopes.
+//!
+//! - [`window`]: one component in one window and one metric. Does it differ from its peers, and does the difference matter?
+//! - [`episode`]: all that was seen of one component. What of it counts, what is the cause, is it worth a report?
+//! - [`site`]: all components in trouble, and the topology. Which part explains them? What could not be judged?
+//!
+//! A rule is one entry: its id, one sentence, its origin, its bounds, what it rules, and the function that says whether it
+//! speaks. In each step the first rule that speaks decides, and leaves a trace. A new rule is an entry in the file of its scope;
+//! a verdict is decided nowhere else.
+
+pub mod episode;
+pub mod site;
+pub mod window;
+
+pub use super::bound::{Bound, Numbers};
+
+use super::cause::Cause;
+use super::incident::UndecidedReason;
+use episode::{Symptoms, Trouble, Weighed};
+use site::{Claim, GroupState, SharedTrouble, Site};
+
+/// What a rule decides upon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// One component in one window.
+    Window,
+    /// All that was seen of one component.
+    Episode,
+    /// All components and the topology.
+    Site,
+}
+
+impl Scope {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scope::Window => "window",
+            Scope::Episode => "episode",
+            Scope::Site => "site",
+        }
+    }
+}
+
+/// What a rule says when it speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ruling {
+    /// It speaks against the component; for a cause, or, with none, for whatever cause the rules of the episode name.
+    Indicts(Option<Cause>),
+    /// It speaks against nobody by itself, but may explain what else is seen.
+    Explains,
+    /// It is no trouble.
+    Excuses,
+    /// Nothing can be said.
+    Undecided,
+}
+
+impl Ruling {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ruling::Indicts(_) => "indicts",
+            Ruling::Explains => "explains",
+            Ruling::Excuses => "excuses",
+            Ruling::Undecided => "undecided",
+        }
+    }
+
+    /// The cause it indicts for, if it names one.
+    pub fn cause(self) -> Option<Cause> {
+        match self {
+            Ruling::Indicts(cause) => cause,
+            Ruling::Explains | Ruling::Excuses | Ruling::Undecided => None,
+        }
+    }
+}
+
+/// The step at which a rule is asked, and the function that says whether it speaks, with the numbers it speaks upon.
+#[derive(Clone, Copy)]
+pub enum Step {
+    /// Window: does the component differ from its peers? A rule that speaks says no.
+    Differs(fn(&super::case::Case) -> Option<Numbers>),
+    /// Window: does the difference matter?
+    Matters(fn(&super::case::Case) -> Option<Numbers>),
+    /// Window: did it last? Asked by the filter of each metric.
+    Lasts,
+    /// Episode: does the evidence of one metric count? A rule that speaks says no.
+    Counts(fn(&Weighed) -> Option<Numbers>),
+    /// Episode: what is the cause?
+    Cause(fn(&Symptoms) -> Option<Numbers>),
+    /// Episode: is it worth a report? A rule that speaks says no.
+    Reported(fn(&Trouble) -> Option<Numbers>),
+    /// Site: which parts explain the components in trouble? Asked until it has no more to say.
+    Part(fn(&mut Site) -> Vec<Claim>),
+    /// Site: which of those parts failed together?
+    Together(fn(&Site, Vec<Claim>) -> Vec<Claim>),
+    /// Site: why are the components behind one part in trouble?
+    SharedCause(fn(&SharedTrouble) -> Option<Cause>),
+    /// Site: why can a group not be judged?
+    Judged(fn(&GroupState) -> Option<UndecidedReason>),
+}
+
+/// One rule.
+pub struct Rule {
+    /// Its name in reports, in `--without` and in documents.
+    pub id: &'static str,
+    /// What it decides upon.
+    pub scope: Scope,
+    /// What it says, in one sentence.
+    pub sentence: &'static str,
+    /// The numbers it spoke upon, as a clause with their names in braces; `{metric}` is the metric.
+    pub clause: &'static str,
+    /// Section of a paper, or the run that taught it.
+    pub origin: &'static str,
+    /// The numbers that decide.
+    pub bounds: &'static [Bound],
+    /// What it rules when it speaks.
+    pub ruling: Ruling,
+    /// When it is asked, and by which function.
+    pub step: Step,
+}
+
+impl PartialEq for Rule {
+    fn eq(&self, other: &Rule) -> bool {
+        self.id == other.id
+    }
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.id)
+    }
+}
+
+/// All rules, in the order in which they are asked.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    window::RULES.iter().chain(episode::RULES).chain(site::RULES)
+}
+
+/// A rule by its id.
+pub fn find(id: &str) -> Option<&'static Rule> {
+    all().find(|rule| rule.id == id)
+}
+
+/// Rules that are switched off: to see what each is worth.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Without(Vec<&'static Rule>);
+
+impl Without {
+    /// Without one rule.
+    pub fn rule(rule: &'static Rule) -> Without {
+        Without(vec![rule])
+    }
+
+    /// Without these rules.
+    pub fn rules(rules: Vec<&'static Rule>) -> Without {
+        Without(rules)
+    }
+
+    /// Whether a rule is asked.
+    pub fn asks(&self, rule: &Rule) -> bool {
+        !self.0.contains(&rule)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,567 @@
+//! Rules of all components in trouble and the topology: the smallest set of parts that explains them, and what could not be
+//! judged.
+//!
+//! Lost attachments first: a LUN whose preferred attachment is silent or idle while another carries its load. Then what is slow:
+//! a part is accused in place of its components where trouble is much denser behind it than elsewhere. Greedy: the part that
+//! explains most comes first; what no part explains stands for itself.
+
+use super::episode::{self, Named};
+use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
+use crate::compare::Method;
+use crate::diagnose::case::Relation;
+use crate::diagnose::cause::Cause;
+use crate::diagnose::evidence::{Episode, Evidence};
+use crate::diagnose::incident::{UndecidedGroup, UndecidedReason};
+use crate::grid::{FEWEST_PEERS, Params};
+use crate::ids::{ComponentId, UnixSeconds};
+use crate::model::{Kind, Part, Roster};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A part is down where at least this share of the LUNs that it should serve first is lost ...
+const DOWN_SHARE: Bound = Bound::new("min_lost", 0.9, "of its LUNs");
+/// ... and at least so many.
+const DOWN_LUNS: Bound = Bound::new("min_luns", 2.0, "LUNs");
+/// Servers behind one controller that went down together ...
+const MIN_SERVERS: Bound = Bound::new("min_servers", 3.0, "servers");
+/// ... within this time.
+const TOGETHER_WITHIN: Bound = Bound::new("within", 3600.0, "s");
+/// A part is accused if at least this share of its components is in trouble ...
+const MIN_DENSITY: Bound = Bound::new("min_density", 0.1, "of its components");
+/// ... trouble is so many times as frequent behind it as elsewhere ...
+const MIN_DENSITY_RATIO: Bound = Bound::new("min_density_ratio", 5.0, "times the density elsewhere");
+/// ... and so many components are, or both of two.
+const MIN_COMPONENTS: Bound = Bound::new("min_components", 3.0, "components");
+/// A component jitters beyond this coefficient of variation ...
+const MIN_VARIATION: Bound = Bound::new("min_variation", 0.25, "of the mean");
+/// ... and this many times its peers'.
+const MIN_VARIATION_RATIO: Bound = Bound::new("min_variation_ratio", 2.0, "times the peers'");
+/// Share of the components behind a controller or drawer that jitter.
+const MIN_JITTERY: Bound = Bound::new("min_jittery", 0.5, "of its components");
+/// Members that a comparison needs.
+const MIN_PEERS: Bound = Bound::new("min_peers", FEWEST_PEERS as f64, "members");
+
+/// Site rules, in the order in which they are asked.
+pub static RULES: &[Rule] = &[
+    Rule {
+        id: "part-down",
+        scope: Scope::Site,
+        sentence: "A server or controller that has lost nearly all LUNs that it should serve first is down.",
+        clause: "{lost} of {luns} LUNs lost",
+        origin: "LISA'13, section 5.2.1",
+        bounds: &[DOWN_SHARE, DOWN_LUNS],
+        ruling: Ruling::Explains,
+        step: Step::Part(parts_down),
+    },
+    Rule {
+        id: "controller-of-servers",
+        scope: Scope::Site,
+        sentence: "Servers that went down at one time behind one controller did not go by themselves: one of a pair of controllers failed.",
+        clause: "{servers} servers within {seconds} s",
+        origin: "LISA'13, table 4",
+        bounds: &[MIN_SERVERS, TOGETHER_WITHIN],
+        ruling: Ruling::Explains,
+        step: Step::Together(controller_of_servers),
+    },
+    Rule {
+        id: "lost-attachment",
+        scope: Scope::Site,
+        sentence: "A LUN whose preferred attachments are silent or idle while another carries its load has lost them.",
+        clause: "{components} attachments show it",
+        origin: "LISA'13, section 5.2.1, table 5",
+        bounds: &[],
+        ruling: Ruling::Explains,
+        step: Step::Part(lost_attachments),
+    },
+    Rule {
+        id: "dense-part",
+        scope: Scope::Site,
+        sentence: "A part behind which trouble is much denser than elsewhere explains its components.",
+        clause: "{explained} of {components} components in trouble, {density_ratio} times the density elsewhere",
+        origin: "LISA'13, sections 5.2.2 and 7",
+        bounds: &[MIN_DENSITY, MIN_DENSITY_RATIO, MIN_COMPONENTS],
+        ruling: Ruling::Explains,
+        step: Step::Part(dense_part),
+    },
+    Rule {
+        id: "alone",
+        scope: Scope::Site,
+        sentence: "A component in trouble that no part explains stands for itself.",
+        clause: "no other part explains it",
+        origin: "LISA'13, section 5.2.3",
+        bounds: &[],
+        ruling: Ruling::Explains,
+        step: Step::Part(alone),
+    },
+    Rule {
+        id: "unused-paths",
+        scope: Scope::Site,
+        sentence: "Preferred attachments that are unused while their peers work are lost, also where the paths that took the load were not recorded.",
+        clause: "all preferred attachments are silent or idle",
+        origin: "LISA'13, section 5.2.1",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::LostAttachment)),
+        step: Step::SharedCause(unused_paths),
+    },
+    Rule {
+        id: "drawer-jitter",
+        scope: Scope::Site,
+        sentence: "Many LUNs of one controller or drawer that jitter together have errors in a drawer.",
+        clause: "most of them jitter",
+        origin: "LISA'13, section 5.2.2",
+        bounds: &[MIN_JITTERY, MIN_VARIATION, MIN_VARIATION_RATIO],
+        ruling: Ruling::Indicts(Some(Cause::DrawerError)),
+        step: Step::SharedCause(drawer_jitter),
+    },
+    Rule {
+        id: "part-fault",
+        scope: Scope::Site,
+        sentence: "Components that are slow together behind one part have no busy disk each: the part has a fault.",
+        clause: "most of them are slow",
+        origin: "LISA'13, section 7",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::ComponentFault)),
+        step: Step::SharedCause(part_fault),
+    },
+    Rule {
+        id: "majority",
+        scope: Scope::Site,
+        sentence: "A part has the cause that most of its components have.",
+        clause: "most of them have it",
+        origin: "LISA'13, section 7",
+        bounds: &[],
+        ruling: Ruling::Explains,
+        step: Step::SharedCause(majority),
+    },
+    Rule {
+        id: "few-peers",
+        scope: Scope::Site,
+        sentence: "A group of one or two members cannot be judged.",
+        clause: "too few members",
+        origin: "FAST'10, section 2",
+        bounds: &[MIN_PEERS],
+        ruling: Ruling::Undecided,
+        step: Step::Judged(few_peers),
+    },
+    Rule {
+        id: "nothing-compared",
+        scope: Scope::Site,
+        sentence: "A group in which no metric is compared cannot be judged.",
+        clause: "none of its metrics is compared",
+        origin: "FAST'10, section 7",
+        bounds: &[],
+        ruling: Ruling::Undecided,
+        step: Step::Judged(nothing_compared),
+    },
+    Rule {
+        id: "few-windows",
+        scope: Scope::Site,
+        sentence: "A group with fewer windows than the filter needs cannot be judged.",
+        clause: "too few windows",
+        origin: "FAST'10, section 10.1",
+        bounds: &[],
+        ruling: Ruling::Undecided,
+        step: Step::Judged(few_windows),
+    },
+];
+
+/// The metric of a group that was judged most often.
+#[derive(Debug, Clone, Copy)]
+pub struct MostJudged {
+    /// Windows that could be decided.
+    pub windows: u64,
+    /// By which method ...
+    pub method: &'static Method,
+    /// ... and with which parameters.
+    pub params: Params,
+}
+
+/// What is known of a group when the question is whether it can be judged.
+pub struct GroupState {
+    /// Its members.
+    pub members: usize,
+    /// None if no metric is compared.
+    pub most_judged: Option<MostJudged>,
+}
+
+fn few_peers(group: &GroupState) -> Option<UndecidedReason> {
+    let members = group.members;
+    (members < FEWEST_PEERS).then_some(UndecidedReason::FewPeers { members })
+}
+
+fn nothing_compared(group: &GroupState) -> Option<UndecidedReason> {
+    group.most_judged.is_none().then_some(UndecidedReason::NothingCompared)
+}
+
+fn few_windows(group: &GroupState) -> Option<UndecidedReason> {
+    let MostJudged { windows, method, params } = group.most_judged?;
+    let needed_s = params.least_s();
+    (windows < params.k as u64).then_some(UndecidedReason::FewWindows { windows, method, needed_s })
+}
+
+/// Why a group cannot be judged, if so, and the rule that says it.
+pub fn undecided(group: &GroupState, without: &Without) -> Option<UndecidedGroup> {
+    RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| {
+        let Step::Judged(speaks) = rule.step else { return None };
+        Some(UndecidedGroup { reason: speaks(group)?, rule })
+    })
+}
+
+/// A part that explains components in trouble.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// The part.
+    pub part: Part,
+    /// Why it limps; none if the components' own causes say it.
+    pub cause: Option<Cause>,
+    /// What it explains.
+    pub explained: Vec<ComponentId>,
+    /// What the claim rests upon.
+    pub numbers: Numbers,
+}
+
+/// A LUN that lost its attachments.
+#[derive(Debug)]
+struct LostLun {
+    /// The attachment that should serve it, if it was recorded.
+    preferred: Option<ComponentId>,
+    /// All components that show the loss.
+    shown: Vec<ComponentId>,
+}
+
+/// Everything in trouble that no part explains yet.
+pub struct Site<'a> {
+    roster: &'a Roster,
+    without: &'a Without,
+    open: BTreeMap<ComponentId, Episode>,
+    lost: BTreeMap<String, LostLun>,
+}
+
+/// A claim that was accepted, with the episodes of what it explains, worst first.
+pub struct Explained {
+    /// The rule that made it.
+    pub rule: &'static Rule,
+    /// The part and its numbers.
+    pub claim: Claim,
+    /// Why it limps.
+    pub named: Named,
+    /// Components and their episodes.
+    pub episodes: Vec<(ComponentId, Episode)>,
+}
+
+/// The parts that explain the components in trouble.
+pub fn explain(
+    roster: &Roster,
+    suspects: BTreeMap<ComponentId, Episode>,
+    without: &Without,
+) -> Vec<Explained> {
+    let lost = lost_luns(roster, &suspects);
+    let mut site = Site { roster, without, open: suspects, lost };
+    let mut explained = Vec::new();
+    for rule in RULES.iter().filter(|rule| without.asks(rule)) {
+        let Step::Part(claims) = rule.step else { continue };
+        loop {
+            let mut found = claims(&mut site);
+            if found.is_empty() {
+                break;
+            }
+            for together in RULES.iter().filter(|rule| without.asks(rule)) {
+                if let Step::Together(merge) = together.step {
+                    found = merge(&site, found);
+                }
+            }
+            explained.extend(found.into_iter().map(|claim| site.settle(rule, claim)));
+        }
+    }
+    explained
+}
+
+impl Site<'_> {
+    /// Takes what a claim explains out of the open trouble.
+    fn settle(&mut self, rule: &'static Rule, claim: Claim) -> Explained {
+        let named = match claim.cause {
+            Some(cause) => Named { cause, spoken: Vec::new() },
+            None if claim.explained.len() == 1 => self.own_cause(claim.explained[0]),
+            None => self.shared_cause(&claim),
+        };
+        let taken = claim.explained.iter().filter_map(|id| Some((*id, self.open.remove(id)?)));
+        let mut episodes: Vec<(ComponentId, Episode)> = taken.collect();
+        episodes.sort_by(|a, b| b.1.impact().total_cmp(&a.1.impact()));
+        Explained { rule, claim, named, episodes }
+    }
+
+    fn own_cause(&self, id: ComponentId) -> Named {
+        episode::cause(self.roster.components[id].kind, &self.open[&id], self.without)
+    }
+
+    /// Why the components behind one part are in trouble together.
+    fn shared_cause(&self, claim: &Claim) -> Named {
+        let mut votes: BTreeMap<Cause, usize> = BTreeMap::new();
+        for &id in &claim.explained {
+            *votes.entry(self.own_cause(id).cause).or_default() += 1;
+        }
+        let most = votes.into_iter().max_by_key(|(_, count)| *count);
+        let is_jittery = |id: &&ComponentId| self.open[id].evidence.values().any(Evidence::jitters);
+        let is_preferred = |id: &ComponentId| {
+            self.roster.components[*id].attachment.as_ref().is_some_and(|known| known.priority == 1)
+        };
+        let shared = SharedTrouble {
+            kind: claim.part.kind,
+            most: most.map_or(Cause::Unknown, |(cause, _)| cause),
+            components: claim.explained.len(),
+            jittery: claim.explained.iter().filter(is_jittery).count(),
+            is_unused: claim.explained.iter().all(|id| is_preferred(id) && is_unused(&self.open[id])),
+        };
+        let speaks = |rule: &'static Rule| {
+            let Step::SharedCause(speaks) = rule.step else { return None };
+            let spoken = episode::Spoken { rule, metric: None, numbers: Numbers::NONE };
+            Some(Named { cause: speaks(&shared)?, spoken: vec![spoken] })
+        };
+        let found = RULES.iter().filter(|rule| self.without.asks(rule)).find_map(speaks);
+        found.unwrap_or(Named { cause: Cause::Unknown, spoken: Vec::new() })
+    }
+}
+
+/// The trouble of several components behind one part.
+pub struct SharedTrouble {
+    kind: Kind,
+    /// The cause that most of them have.
+    most: Cause,
+    components: usize,
+    jittery: usize,
+    /// Whether all are preferred attachments that are silent or idle.
+    is_unused: bool,
+}
+
+fn unused_paths(shared: &SharedTrouble) -> Option<Cause> {
+    (shared.most == Cause::Unknown && shared.is_unused).then_some(Cause::LostAttachment)
+}
+
+fn drawer_jitter(shared: &SharedTrouble) -> Option<Cause> {
+    let is_enclosure = match shared.kind {
+        Kind::Controller | Kind::Drawer => true,
+        Kind::Server | Kind::Lun | Kind::Attachment | Kind::Device => false,
+    };
+    let share = shared.jittery as f64 / shared.components as f64;
+    (is_enclosure && share > MIN_JITTERY.value).then_some(Cause::DrawerError)
+}
+
+/// Whether a component jitters and its peers do not.
+pub fn jitters(variation: f64, peers: f64) -> bool {
+    variation > MIN_VARIATION.value && variation > MIN_VARIATION_RATIO.value * peers
+}
+
+fn part_fault(shared: &SharedTrouble) -> Option<Cause> {
+    (shared.most == Cause::DiskBusy).then_some(Cause::ComponentFault)
+}
+
+fn majority(shared: &SharedTrouble) -> Option<Cause> {
+    Some(shared.most)
+}
+
+/// Whether an attachment carries no load any more.
+fn is_unused(episode: &Episode) -> bool {
+    episode.is_mostly(Relation::Silent) || episode.is_mostly(Relation::Idle)
+}
+
+/// LUNs that lost an attachment.
+fn lost_luns(roster: &Roster, open: &BTreeMap<ComponentId, Episode>) -> BTreeMap<String, LostLun> {
+    let mut by_lun: BTreeMap<&String, Vec<(u32, ComponentId)>> = BTreeMap::new();
+    for (id, component) in roster.components.enumerate() {
+        if let Some(attachment) = &component.attachment {
+            by_lun.entry(&attachment.lun).or_default().push((attachment.priority, id));
+        }
+    }
+    let is_unused = |id: ComponentId| open.get(&id).is_some_and(is_unused);
+    let is_loaded = |id: ComponentId| open.get(&id).is_some_and(|episode| episode.is_mostly(Relation::High));
+    let mut lost = BTreeMap::new();
+    for (lun, mut attachments) in by_lun {
+        attachments.sort_unstable();
+        // The one that takes the load; all before it must be unused or have never been recorded. Where all are unused, one that was
+        // not recorded has it.
+        let taker = attachments.iter().position(|&(priority, id)| priority > 1 && is_loaded(id));
+        let before = &attachments[..taker.unwrap_or(attachments.len())];
+        if before.iter().any(|&(_, id)| !is_unused(id)) || taker.is_none() && before.len() < 2 {
+            continue;
+        }
+        let shown = before.iter().map(|&(_, id)| id).chain(taker.map(|taker| attachments[taker].1));
+        let preferred = before.first().map(|&(_, id)| id);
+        lost.insert(lun.clone(), LostLun { preferred, shown: shown.collect() });
+    }
+    lost
+}
+
+/// Parts all of whose preferred attachments are lost; the one that explains most first.
+fn parts_down(site: &mut Site) -> Vec<Claim> {
+    let mut down = Vec::new();
+    while let Some(found) = part_down(site) {
+        let lost = found.lost.iter().filter_map(|lun| site.lost.remove(lun));
+        let mut explained: Vec<ComponentId> = lost.flat_map(|lun| lun.shown).collect();
+        // What else went quiet with it: attachments that it held as a second choice.
+        let depends = |id: ComponentId| site.roster.components[id].parts.contains(&found.part);
+        let quiet = site.open.iter().filter(|(id, episode)| depends(**id) && is_unused(episode));
+        explained.extend(quiet.map(|(id, _)| *id));
+        let cause = if found.part.kind == Kind::Server { Cause::ServerDown } else { Cause::ControllerFailed };
+        let numbers = Numbers::of(&[("lost", found.lost.len() as f64), ("luns", found.luns as f64)]);
+        down.push(Claim { part: found.part, cause: Some(cause), explained, numbers });
+    }
+    down
+}
+
+/// A part and the LUNs that it lost.
+struct Down {
+    part: Part,
+    lost: Vec<String>,
+    /// LUNs that it should serve first.
+    luns: usize,
+}
+
+/// A server or controller that has lost (nearly) all LUNs it should serve first.
+fn part_down(site: &Site) -> Option<Down> {
+    let mut served: BTreeMap<&Part, BTreeSet<&String>> = BTreeMap::new();
+    for component in &site.roster.components {
+        let Some(attachment) = component.attachment.as_ref().filter(|known| known.priority == 1) else {
+            continue;
+        };
+        let parts = component.parts.iter();
+        for part in parts.filter(|part| matches!(part.kind, Kind::Server | Kind::Controller)) {
+            served.entry(part).or_default().insert(&attachment.lun);
+        }
+    }
+    let candidates = served.into_iter().filter_map(|(part, luns)| {
+        let lost: Vec<String> =
+            luns.iter().filter(|lun| site.lost.contains_key(**lun)).map(|lun| (*lun).clone()).collect();
+        let count = lost.len() as f64;
+        (count >= DOWN_LUNS.value && count >= DOWN_SHARE.value * luns.len() as f64).then(|| Down {
+            part: part.clone(),
+            lost,
+            luns: luns.len(),
+        })
+    });
+    // A controller with one server behind it: the server is the smaller claim.
+    candidates.max_by_key(|down| (down.lost.len(), down.part.kind == Kind::Server))
+}
+
+fn controller_of_servers(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
+    let controller = |claim: &Claim| {
+        let parts = claim.explained.iter().flat_map(|&id| &site.roster.components[id].parts);
+        let controllers: BTreeSet<&Part> = parts.filter(|part| part.kind == Kind::Controller).collect();
+        controllers.first().filter(|_| controllers.len() == 1).map(|part| (*part).clone())
+    };
+    let since = |claim: &Claim| {
+        let first = claim.explained.iter().filter_map(|id| Some(site.open.get(id)?.first));
+        first.min().unwrap_or_default()
+    };
+    let mut found: Vec<Claim> = Vec::new();
+    let mut behind: BTreeMap<Part, Vec<Claim>> = BTreeMap::new();
+    for claim in claims {
+        match controller(&claim).filter(|_| claim.cause == Some(Cause::ServerDown)) {
+            Some(controller) => behind.entry(controller).or_default().push(claim),
+            None => found.push(claim),
+        }
+    }
+    for (controller, servers) in behind {
+        let times = servers.iter().map(&since);
+        let first: UnixSeconds = times.clone().min().unwrap_or_default();
+        let within_s = times.max().unwrap_or_default().since(first) as f64;
+        if servers.len() as f64 >= MIN_SERVERS.value && within_s <= TOGETHER_WITHIN.value {
+            let numbers = Numbers::of(&[("servers", servers.len() as f64), ("seconds", within_s)]);
+            let explained = servers.into_iter().flat_map(|claim| claim.explained).collect();
+            let cause = Some(Cause::ControllerFailed);
+            found.push(Claim { part: controller, cause, explained, numbers });
+        } else {
+            found.extend(servers);
+        }
+    }
+    found
+}
+
+/// Misconfiguration or a bad state, gathered by the server that lost the LUNs.
+fn lost_attachments(site: &mut Site) -> Vec<Claim> {
+    let mut by_server: BTreeMap<String, Vec<ComponentId>> = BTreeMap::new();
+    for (lun, lost) in std::mem::take(&mut site.lost) {
+        let server = lost.preferred.and_then(|id| site.roster.components[id].part(Kind::Server));
+        by_server.entry(server.map_or(lun, String::from)).or_default().extend(lost.shown);
+    }
+    let claim = |(server, shown): (String, Vec<ComponentId>)| {
+        let is_alone = shown.len() <= 2;
+        let part = match shown.first() {
+            Some(&id) if is_alone => Part::new(Kind::Attachment, site.roster.name(id)),
+            _ => Part::new(Kind::Server, server),
+        };
+        let numbers = Numbers::of(&[("components", shown.len() as f64)]);
+        Claim { part, cause: Some(Cause::LostAttachment), explained: shown, numbers }
+    };
+    by_server.into_iter().map(claim).collect()
+}
+
+/// A part behind which trouble is dense, and what it explains.
+struct Dense {
+    part: Part,
+    explained: Vec<ComponentId>,
+    components: usize,
+    /// Share of its components that is in trouble, and of all others.
+    inside: f64,
+    outside: f64,
+}
+
+fn dense_part(site: &mut Site) -> Vec<Claim> {
+    let (roster, open) = (site.roster, &site.open);
+    let groups: BTreeSet<_> = open.keys().map(|&id| roster.components[id].group).collect();
+    // Only groups with trouble count: idle secondaries say nothing about the primaries' controller.
+    let in_groups: Vec<ComponentId> =
+        groups.iter().flat_map(|&group| roster.groups[group].members.iter().copied()).collect();
+    let mut behind: BTreeMap<&Part, Vec<ComponentId>> = BTreeMap::new();
+    for &id in &in_groups {
+        for part in &roster.components[id].parts {
+            behind.entry(part).or_default().push(id);
+        }
+    }
+    let candidate = |(part, members): (&Part, Vec<ComponentId>)| {
+        let suspects: Vec<ComponentId> = members.iter().copied().filter(|id| open.contains_key(id)).collect();
+        let worst = suspects.iter().max_by(|a, b| open[a].impact().total_cmp(&open[b].impact()))?;
+        let (from, to) = (open[worst].first, open[worst].last);
+        let at_that_time = |id: &ComponentId| open[id].first <= to && open[id].last >= from;
+        let explained: Vec<ComponentId> = suspects.into_iter().filter(at_that_time).collect();
+        let inside = explained.len() as f64 / members.len() as f64;
+        let outside = (open.len() - explained.len()) as f64 / (in_groups.len() - members.len()).max(1) as f64;
+        let is_several =
+            explained.len() as f64 >= MIN_COMPONENTS.value || explained.len() == 2 && members.len() == 2;
+        // With nothing outside to compare with, the whole group would be accused: that is no peer comparison.
+        let is_comparable = members.len() < in_groups.len();
+        let is_dense = inside >= MIN_DENSITY.value && inside >= MIN_DENSITY_RATIO.value * outside;
+        (is_several && is_comparable && is_dense).then(|| Dense {
+            part: part.clone(),
+            explained,
+            components: members.len(),
+            inside,
+            outside,
+        })
+    };
+    let best = behind.into_iter().filter_map(candidate).max_by(|a, b| {
+        let by_count = a.explained.len().cmp(&b.explained.len());
+        by_count.then(a.inside.total_cmp(&b.inside)).then(b.part.kind.cmp(&a.part.kind))
+    });
+    let claim = |dense: Dense| Claim {
+        numbers: Numbers::of(&[
+            ("explained", dense.explained.len() as f64),
+            ("components", dense.components as f64),
+            ("density_ratio", dense.inside / dense.outside),
+        ]),
+        part: dense.part,
+        cause: None,
+        explained: dense.explained,
+    };
+    best.map(claim).into_iter().collect()
+}
+
+fn alone(site: &mut Site) -> Vec<Claim> {
+    let claim = |&id: &ComponentId| {
+        let known = &site.roster.components[id];
+        let part = Part::new(known.kind, &known.name);
+        Claim { part, cause: None, explained: vec![id], numbers: Numbers::NONE }
+    };
+    site.open.keys().map(claim).collect()
+}
+
+#[cfg(test)]
+mod tests;

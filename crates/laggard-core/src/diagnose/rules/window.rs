@@ -1,0 +1,481 @@
+//! Rules of one component in one window and one metric.
+//!
+//! First: does its level differ from its peers' (`Differs`)? Then: does the difference matter (`Matters`)? The last rule speaks
+//! always: a difference that nothing excuses indicts. Trained thresholds are judged as published: what exceeds them indicts,
+//! and the rules only say how the level relates to the peers'.
+
+use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
+use crate::compare::Score;
+use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Relation};
+use crate::diagnose::cause::Cause;
+use crate::model::Kind;
+use crate::model::metric::Role;
+
+/// Robust standard deviations between a component's level and its peers' that are not chance.
+const MIN_SPREADS: Bound = Bound::new("min_spreads", 4.0, "robust standard deviations");
+/// Times what is negligible that matters for the latency of a group that does next to nothing.
+const IDLE_GROUP: Bound = Bound::new("idle_group_factor", 10.0, "times what is negligible");
+/// Mean latencies below this are in some other unit than milliseconds.
+pub const MIN_LATENCY_MS: Bound = Bound::new("min_latency", 0.02, "ms");
+/// Times its peers' latency that is a fault.
+const MIN_LATENCY_RATIO: Bound = Bound::new("min_latency_ratio", 1.4, "times the peers'");
+/// Times its peers' level, in all other metrics.
+const MIN_RATIO: Bound = Bound::new("min_ratio", 1.1, "times the peers'");
+/// Where all disks are saturated, one of them has all the queue: times its peers' latency that is more than that ...
+const MIN_QUEUE_RATIO: Bound = Bound::new("min_latency_ratio", 3.0, "times the peers'");
+/// ... where its service time is below this many times its peers'.
+const MAX_SERVICE_RATIO: Bound = Bound::new("max_service_ratio", 1.15, "times the peers'");
+/// Segments at which a congestion window is held down ...
+const MAX_SEGMENTS: Bound = Bound::new("max_window", 10.0, "segments");
+/// ... or the share of its peers' window.
+const MAX_WINDOW_SHARE: Bound = Bound::new("max_window_share", 0.3, "of the peers'");
+/// Segments at which only loss holds a window.
+const LOSS_SEGMENTS: Bound = Bound::new("loss_window", 2.0, "segments");
+/// Share of slots in which a congestion window under loss differs from the slot before.
+const MIN_MOVEMENT: Bound = Bound::new("min_movement", 0.25, "of the slots");
+/// Windows between a disk's last sample and its successor's first.
+pub const REPLACED_WITHIN: Bound = Bound::new("replaced_within", 8.0, "windows");
+/// Times what is negligible for one disk that a server must read or write beside its peers.
+const MIN_SERVER_VOLUME: Bound = Bound::new("min_extra_volume", 5.0, "times what is negligible");
+/// Share of the time in which a disk that has no more to give serves requests ...
+const MIN_BUSY: Bound = Bound::new("min_busy", 0.8, "of the time");
+/// ... and its peers' share, as a share of that.
+const MAX_PEERS_BUSY: Bound = Bound::new("max_peers_busy", 0.5, "of its own");
+/// Times its peers' volume that no uneven load of LUNs in one file system explains.
+const MIN_ATTACHMENT_VOLUME: Bound = Bound::new("min_volume_ratio", 1.5, "times the peers'");
+/// Times its peers' volume that no uneven load of disks explains.
+const MIN_DISK_VOLUME: Bound = Bound::new("min_volume_ratio", 3.0, "times the peers'");
+
+/// Window rules, in the order in which they are asked.
+pub static RULES: &[Rule] = &[
+    Rule {
+        id: "no-score",
+        scope: Scope::Window,
+        sentence: "A component without a score, for lack of samples of it or of its peers, cannot be judged.",
+        clause: "{metric} has no score: {presence} of the samples, its peers' {peer_presence}",
+        origin: "LISA'13, section 6",
+        bounds: &[],
+        ruling: Ruling::Undecided,
+        step: Step::Differs(no_score),
+    },
+    Rule {
+        id: "threshold",
+        scope: Scope::Window,
+        sentence: "A score that does not exceed the threshold is no difference.",
+        clause: "{metric} score {score}, threshold {threshold}",
+        origin: "FAST'10, section 10.1; LISA'13, section 4.2",
+        bounds: &[],
+        ruling: Ruling::Excuses,
+        step: Step::Differs(threshold),
+    },
+    Rule {
+        id: "replaced",
+        scope: Scope::Window,
+        sentence: "A component that fell silent when another joined was replaced.",
+        clause: "no {metric}; another member joined within {windows} windows",
+        origin: "disks that are exchanged",
+        bounds: &[REPLACED_WITHIN],
+        ruling: Ruling::Undecided,
+        step: Step::Matters(replaced),
+    },
+    Rule {
+        id: "window-size",
+        scope: Scope::Window,
+        sentence: "A congestion window is low where loss holds it at a few segments, or far below its peers'.",
+        clause: "{metric} {level}, its peers' {peers}",
+        origin: "FAST'10, section 6.1, observation 7",
+        bounds: &[MAX_SEGMENTS, MAX_WINDOW_SHARE],
+        ruling: Ruling::Excuses,
+        step: Step::Differs(window_size),
+    },
+    Rule {
+        id: "spread",
+        scope: Scope::Window,
+        sentence: "A level within a few robust standard deviations of the peers' is chance.",
+        clause: "{metric} {level}, its peers' {peers}: {spreads} of their standard deviations, {allowed} allowed",
+        origin: "docs/decisions/0006; untrained only",
+        bounds: &[MIN_SPREADS],
+        ruling: Ruling::Excuses,
+        step: Step::Differs(spread),
+    },
+    Rule {
+        id: "negligible",
+        scope: Scope::Window,
+        sentence: "A difference that is negligible in the metric's unit is no difference; in an idle group, ten times that of a latency.",
+        clause: "{metric} {level}, its peers' {peers}: a difference of {difference}, {allowed} allowed",
+        origin: "LISA'13, section 5.3.2: housekeeping on idle attachments stays below a millisecond",
+        bounds: &[IDLE_GROUP, MIN_LATENCY_MS],
+        ruling: Ruling::Excuses,
+        step: Step::Differs(negligible),
+    },
+    Rule {
+        id: "ratio",
+        scope: Scope::Window,
+        sentence: "A level of nearly as much as the peers' is no difference.",
+        clause: "{metric} {ratio} times its peers', {allowed} allowed",
+        origin: "docs/decisions/0006; untrained only",
+        bounds: &[MIN_LATENCY_RATIO, MIN_RATIO],
+        ruling: Ruling::Excuses,
+        step: Step::Differs(ratio),
+    },
+    Rule {
+        id: "load",
+        scope: Scope::Window,
+        sentence: "A latency that is higher by no more than the load is no difference.",
+        clause: "{metric} {ratio} times its peers', allowed {allowed} at {load} times the load",
+        origin: "FAST'10, section 7: tps explains, it does not indict",
+        bounds: &[MIN_LATENCY_RATIO],
+        ruling: Ruling::Excuses,
+        step: Step::Differs(load),
+    },
+    Rule {
+        id: "queue",
+        scope: Scope::Window,
+        sentence: "Where the device itself takes no longer than its peers, a latency is the queue of the least lucky among equals.",
+        clause: "{metric} {ratio} times its peers', allowed {allowed} at {service} times the service time",
+        origin: "simulated saturated disks, docs/decisions/0006",
+        bounds: &[MIN_QUEUE_RATIO, MAX_SERVICE_RATIO],
+        ruling: Ruling::Excuses,
+        step: Step::Differs(queue),
+    },
+    Rule {
+        id: "idle",
+        scope: Scope::Window,
+        sentence: "A component that does next to nothing is idle; only an attachment has lost its load to another.",
+        clause: "{metric} {level}, its peers' {peers}",
+        origin: "LISA'13, section 5.2.1",
+        bounds: &[IDLE_SHARE, ABSENT_PRESENCE, PEERS_PRESENCE],
+        ruling: Ruling::Excuses,
+        step: Step::Matters(idle),
+    },
+    Rule {
+        id: "below",
+        scope: Scope::Window,
+        sentence: "A component that does less than its peers, or is faster, does no harm; only a congestion window does.",
+        clause: "{metric} {ratio} times its peers'",
+        origin: "FAST'10, section 6.1, observations 5 and 7",
+        bounds: &[],
+        ruling: Ruling::Excuses,
+        step: Step::Matters(below),
+    },
+    Rule {
+        id: "still-window",
+        scope: Scope::Window,
+        sentence: "A congestion window that stands still belongs to a connection with next to nothing to send, and remembers a loss of long ago.",
+        clause: "{metric} {level}, changed in {movement} of the slots",
+        origin: "first real campaign, docs/accuracy.md",
+        bounds: &[LOSS_SEGMENTS, MIN_MOVEMENT],
+        ruling: Ruling::Excuses,
+        step: Step::Matters(still_window),
+    },
+    Rule {
+        id: "server-volume",
+        scope: Scope::Window,
+        sentence: "What a server reads or writes beside its peers indicts it if it is much for any disk, or all that its disk can do.",
+        clause: "{metric} {level}, its peers' {peers}; a difference of {allowed} indicts",
+        origin: "metadata servers, FAST'10, section 12; first real campaign",
+        bounds: &[MIN_SERVER_VOLUME, MIN_BUSY, MAX_PEERS_BUSY, MAX_SERVICE_RATIO],
+        ruling: Ruling::Explains,
+        step: Step::Matters(server_volume),
+    },
+    Rule {
+        id: "attachment-volume",
+        scope: Scope::Window,
+        sentence: "Files are not spread evenly over LUNs: only much more volume than the peers' indicts an attachment.",
+        clause: "{metric} {ratio} times its peers', {allowed} allowed",
+        origin: "LISA'13, section 5.2.3",
+        bounds: &[MIN_ATTACHMENT_VOLUME],
+        ruling: Ruling::Explains,
+        step: Step::Matters(attachment_volume),
+    },
+    Rule {
+        id: "disk-volume",
+        scope: Scope::Window,
+        sentence: "Load is not spread evenly over disks: only far more volume than the peers' indicts a disk.",
+        clause: "{metric} {ratio} times its peers', {allowed} allowed",
+        origin: "docs/accuracy.md, twelve disks",
+        bounds: &[MIN_DISK_VOLUME],
+        ruling: Ruling::Explains,
+        step: Step::Matters(disk_volume),
+    },
+    Rule {
+        id: "silent",
+        scope: Scope::Window,
+        sentence: "A component without samples while its peers have some is in trouble.",
+        clause: "no {metric}, {presence} of its samples; its peers have {peer_presence}",
+        origin: "LISA'13, section 6: absence of data is evidence",
+        bounds: &[ABSENT_PRESENCE, PEERS_PRESENCE],
+        ruling: Ruling::Indicts(Some(Cause::Silent)),
+        step: Step::Matters(silent),
+    },
+    Rule {
+        id: "differs",
+        scope: Scope::Window,
+        sentence: "A difference from the peers that nothing excuses speaks against the component.",
+        clause: "{metric} {level}, {ratio} times its peers' {peers}; score {score}, threshold {threshold}",
+        origin: "FAST'10, section 10.1; LISA'13, section 4.2",
+        bounds: &[],
+        ruling: Ruling::Indicts(None),
+        step: Step::Matters(differs),
+    },
+    Rule {
+        id: "filter",
+        scope: Scope::Window,
+        sentence: "What lasts less than k of the last 2k-1 windows of the method is chance.",
+        clause: "{metric} {ratio} times its peers' in {exceeded} of the last {windows} windows, {needed} needed",
+        origin: "FAST'10, section 10.1: 3 of 5",
+        bounds: &[],
+        ruling: Ruling::Excuses,
+        step: Step::Lasts,
+    },
+];
+
+/// The rule of the threshold: switched off, every window with a score is a candidate.
+pub fn threshold_rule() -> &'static Rule {
+    &RULES[1]
+}
+
+/// The last rule: switched off, every window that differs counts.
+pub fn filter_rule() -> &'static Rule {
+    &RULES[RULES.len() - 1]
+}
+
+/// The rule that indicts for any difference that no other excuses.
+fn differs_rule() -> &'static Rule {
+    &RULES[RULES.len() - 2]
+}
+
+/// What the rules say of a case.
+#[derive(Debug, Clone, Copy)]
+pub struct Decision {
+    /// The rule that spoke.
+    pub rule: &'static Rule,
+    /// What it ruled.
+    pub ruling: Ruling,
+    /// How the level relates to the peers'.
+    pub relation: Relation,
+    /// What it spoke upon.
+    pub numbers: Numbers,
+}
+
+/// Asks the rules in order. Without any that speaks, nothing is wrong.
+pub fn decide(case: &Case, without: &Without) -> Option<Decision> {
+    RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| {
+        let (numbers, relation) = match rule.step {
+            Step::Differs(speaks) => (speaks(case)?, Relation::Alike),
+            Step::Matters(speaks) => (speaks(case)?, case.relation()),
+            _ => return None,
+        };
+        Some(Decision { rule, ruling: rule.ruling, relation, numbers })
+    })
+}
+
+/// How a level relates to the peers' where the score exceeds a trained threshold, whatever a rule would excuse.
+pub fn published(case: &Case, without: &Without) -> Decision {
+    let decided = decide(case, without);
+    let relation = decided.map_or(Relation::Alike, |decision| decision.relation);
+    let rule = differs_rule();
+    Decision { rule, ruling: Ruling::Indicts(None), relation, numbers: numbers(case) }
+}
+
+/// The same of any reading.
+fn numbers(case: &Case) -> Numbers {
+    let seen = &case.reading;
+    Numbers::of(&[
+        ("level", seen.level),
+        ("peers", seen.peer_level),
+        ("ratio", seen.ratio),
+        ("score", seen.score.exact().unwrap_or(f64::NAN)),
+        ("threshold", seen.threshold),
+    ])
+}
+
+/// Whether no metric of the component has a sample.
+fn is_silent(case: &Case) -> bool {
+    !case.is_recorded && case.reading.presence == 0.0
+}
+
+fn no_score(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    (seen.score == Score::Missing && !is_silent(case))
+        .then(|| Numbers::of(&[("presence", seen.presence), ("peer_presence", seen.peer_presence)]))
+}
+
+fn threshold(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    let exceeds = seen.score.exact().is_some_and(|score| score > seen.threshold);
+    let score = seen.score.exact().unwrap_or(f64::NAN);
+    (!exceeds && !is_silent(case)).then(|| Numbers::of(&[("score", score), ("threshold", seen.threshold)]))
+}
+
+fn window_size(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    if seen.metric.role() != Role::Congestion || case.is_absent() {
+        return None;
+    }
+    // The method itself is one-sided and works on logarithms, where a spread means something.
+    let is_low = seen.level < MAX_SEGMENTS.value || seen.level <= MAX_WINDOW_SHARE.value * seen.peer_level;
+    (!is_low || seen.difference().is_nan() || seen.difference() >= 0.0)
+        .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level)]))
+}
+
+/// Whether a case has a level that is held against the peers' levels; congestion windows have a rule of their own.
+fn has_level(case: &Case) -> bool {
+    !case.is_absent() && case.reading.metric.role() != Role::Congestion
+}
+
+fn spread(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    let stands_out = seen.difference().abs() >= MIN_SPREADS.value * seen.spread;
+    (has_level(case) && !stands_out).then(|| {
+        Numbers::of(&[
+            ("level", seen.level),
+            ("peers", seen.peer_level),
+            ("spreads", seen.difference().abs() / seen.spread),
+            ("allowed", MIN_SPREADS.value),
+        ])
+    })
+}
+
+fn negligible(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    let own = seen.metric.properties().negligible;
+    let allowed = match seen.metric.role() {
+        Role::StorageLatency => match seen.peer_level {
+            // No device answers this fast: the unit is not milliseconds, and what is negligible in it is not known.
+            peers if peers > 0.0 && peers < MIN_LATENCY_MS.value => 0.0,
+            peers if peers <= own => IDLE_GROUP.value * own,
+            _ => own,
+        },
+        _ => own,
+    };
+    (has_level(case) && seen.difference().abs() <= allowed).then(|| {
+        Numbers::of(&[
+            ("level", seen.level),
+            ("peers", seen.peer_level),
+            ("difference", seen.difference().abs()),
+            ("allowed", allowed),
+        ])
+    })
+}
+
+/// Whether a level is within some ratio of the peers', up or down.
+fn is_within(case: &Case, ratio: f64) -> bool {
+    let seen = &case.reading;
+    match case.relation() {
+        Relation::High => seen.level < ratio * seen.peer_level,
+        Relation::Low => seen.level * ratio > seen.peer_level,
+        Relation::Idle | Relation::Silent | Relation::Alike => false,
+    }
+}
+
+fn ratio(case: &Case) -> Option<Numbers> {
+    let allowed = match case.reading.metric.role() {
+        Role::StorageLatency => MIN_LATENCY_RATIO,
+        _ => MIN_RATIO,
+    };
+    (has_level(case) && is_within(case, allowed.value))
+        .then(|| Numbers::of(&[("ratio", case.reading.ratio), ("allowed", allowed.value)]))
+}
+
+/// Times its peers' load, at least 1.
+fn load_ratio(case: &Case) -> f64 {
+    case.load().map_or(f64::NAN, |load| load.ratio).max(1.0)
+}
+
+fn load(case: &Case) -> Option<Numbers> {
+    if case.reading.metric.role() != Role::StorageLatency {
+        return None;
+    }
+    let load = load_ratio(case);
+    let allowed = MIN_LATENCY_RATIO.value * load;
+    (load > 1.0 && is_within(case, allowed))
+        .then(|| Numbers::of(&[("ratio", case.reading.ratio), ("allowed", allowed), ("load", load)]))
+}
+
+fn queue(case: &Case) -> Option<Numbers> {
+    if case.reading.metric.role() != Role::StorageLatency {
+        return None;
+    }
+    let service = case.service()?.ratio;
+    let allowed = MIN_QUEUE_RATIO.value * load_ratio(case);
+    (service < MAX_SERVICE_RATIO.value && is_within(case, allowed))
+        .then(|| Numbers::of(&[("ratio", case.reading.ratio), ("allowed", allowed), ("service", service)]))
+}
+
+fn replaced(case: &Case) -> Option<Numbers> {
+    (is_silent(case) && case.is_replaced).then(|| Numbers::of(&[("windows", REPLACED_WITHIN.value)]))
+}
+
+fn idle(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    (case.relation() == Relation::Idle && case.kind != Kind::Attachment)
+        .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level)]))
+}
+
+fn below(case: &Case) -> Option<Numbers> {
+    (case.relation() == Relation::Low && case.reading.metric.role() != Role::Congestion)
+        .then(|| Numbers::of(&[("ratio", case.reading.ratio)]))
+}
+
+fn still_window(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    let is_still = seen.level > LOSS_SEGMENTS.value && seen.movement < MIN_MOVEMENT.value;
+    (case.relation() == Relation::Low && seen.metric.role() == Role::Congestion && is_still)
+        .then(|| Numbers::of(&[("level", seen.level), ("movement", seen.movement)]))
+}
+
+/// Whether a disk is busy nearly all of the time with other work than its peers', and theirs are not.
+pub fn is_busy(case: &Case) -> bool {
+    let (Some(busy), Some(service)) = (case.busy(), case.service()) else { return false };
+    // A disk that is only asked more often has requests like its peers'; work of another kind takes another time.
+    let differs = service.ratio >= MAX_SERVICE_RATIO.value;
+    differs && busy.own >= MIN_BUSY.value && busy.peers <= MAX_PEERS_BUSY.value * busy.own
+}
+
+/// How much a server must read or write beside its peers, in the metric's unit.
+pub fn much_volume(metric: crate::model::Metric) -> f64 {
+    MIN_SERVER_VOLUME.value * metric.properties().negligible
+}
+
+fn server_volume(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    if seen.metric.role() != Role::StorageVolume || case.kind != Kind::Server {
+        return None;
+    }
+    let allowed = much_volume(seen.metric);
+    let is_much = seen.difference() >= allowed;
+    (!is_much && !is_busy(case))
+        .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("allowed", allowed)]))
+}
+
+fn attachment_volume(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    let is_its = seen.metric.role() == Role::StorageVolume && case.kind == Kind::Attachment;
+    // Less than its peers means that its load went elsewhere.
+    (is_its && case.relation() == Relation::High && seen.ratio < MIN_ATTACHMENT_VOLUME.value)
+        .then(|| Numbers::of(&[("ratio", seen.ratio), ("allowed", MIN_ATTACHMENT_VOLUME.value)]))
+}
+
+fn disk_volume(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    let is_its = match case.kind {
+        Kind::Server | Kind::Attachment => false,
+        Kind::Controller | Kind::Drawer | Kind::Lun | Kind::Device => true,
+    };
+    (is_its && seen.metric.role() == Role::StorageVolume && seen.ratio < MIN_DISK_VOLUME.value)
+        .then(|| Numbers::of(&[("ratio", seen.ratio), ("allowed", MIN_DISK_VOLUME.value)]))
+}
+
+fn silent(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    (case.relation() == Relation::Silent)
+        .then(|| Numbers::of(&[("presence", seen.presence), ("peer_presence", seen.peer_presence)]))
+}
+
+fn differs(case: &Case) -> Option<Numbers> {
+    Some(numbers(case))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,321 @@
+//! Every bound at its edge.
+
+use super::*;
+use crate::diagnose::case::{Context, Reading, Surroundings};
+use crate::diagnose::score::{ScoredWindow, Scorer};
+use crate::diagnose::threshold::Policy;
+use crate::grid::Params;
+use crate::ids::{GroupId, MemberIndex, Slot, WindowIndex};
+use crate::model::Metric;
+
+const MEMBER: usize = 4;
+const PARAMS: Params = Params { interval_s: 1, smoothing: 1, size: 8, shift: 8, k: 3 };
+
+/// A window in which every member stays at its level.
+fn window(metric: Metric, levels: &[f64]) -> ScoredWindow {
+    let method = &crate::compare::limp::LIMP;
+    let mut scorer = Scorer::new(GroupId::new(0), metric, method, PARAMS, Policy::FromPeers, levels.len());
+    // All have joined, also those that are silent in the window that counts.
+    scorer.push(Slot(0), &vec![1.0; levels.len()]);
+    let mut found = Vec::new();
+    (8..16).for_each(|slot| found.extend(scorer.push(Slot(slot), levels)));
+    found.pop().expect("eight slots make a window")
+}
+
+/// What the rules say of the fifth member, whose score exceeds.
+struct Asked {
+    kind: Kind,
+    metric: Metric,
+    levels: Vec<f64>,
+    load: Vec<f64>,
+    service: Vec<f64>,
+    movement: f64,
+    is_recorded: bool,
+    is_replaced: bool,
+    without: Without,
+}
+
+impl Asked {
+    fn new(kind: Kind, metric: Metric, peers: f64, own: f64) -> Asked {
+        Asked {
+            kind,
+            metric,
+            levels: vec![peers, peers, peers, peers, own],
+            load: Vec::new(),
+            service: Vec::new(),
+            movement: f64::NAN,
+            is_recorded: true,
+            is_replaced: false,
+            without: Without::default(),
+        }
+    }
+
+    fn decide(&self) -> Decision {
+        let scored = window(self.metric, &self.levels);
+        let mut context = Context::default();
+        for (metric, levels) in [(Metric::Tps, &self.load), (Metric::Svctm, &self.service)] {
+            if !levels.is_empty() {
+                context.keep(&window(metric, levels));
+            }
+        }
+        let windows = [scored];
+        let seen = windows[0].reading_of(MemberIndex::new(MEMBER)).expect("it took part");
+        let case = Case {
+            kind: self.kind,
+            reading: Reading { score: Score::Exact(9.0), threshold: 1.0, movement: self.movement, ..seen },
+            is_recorded: self.is_recorded,
+            is_replaced: self.is_replaced,
+            window: WindowIndex(1),
+            member: MemberIndex::new(MEMBER),
+            surroundings: Surroundings { group: GroupId::new(0), context: &context, windows: &windows },
+        };
+        decide(&case, &self.without).expect("the last rule speaks always")
+    }
+
+    fn rule(&self) -> &'static str {
+        self.decide().rule.id
+    }
+}
+
+fn rule(kind: Kind, metric: Metric, peers: f64, own: f64) -> &'static str {
+    Asked::new(kind, metric, peers, own).rule()
+}
+
+#[test]
+fn a_score_within_the_threshold_is_no_difference() {
+    let asked = Asked::new(Kind::Device, Metric::Await, 5.0, 50.0);
+    let scored = window(asked.metric, &asked.levels);
+    let windows = [scored];
+    let seen = windows[0].reading_of(MemberIndex::new(MEMBER)).unwrap();
+    let with = |score: f64| {
+        let case = Case {
+            kind: Kind::Device,
+            reading: Reading { score: Score::Exact(score), threshold: 1.0, ..seen },
+            is_recorded: true,
+            is_replaced: false,
+            window: WindowIndex(1),
+            member: MemberIndex::new(MEMBER),
+            surroundings: Surroundings {
+                group: GroupId::new(0),
+                context: &Context::default(),
+                windows: &windows,
+            },
+        };
+        decide(&case, &Without::default()).unwrap().rule.id
+    };
+    assert_eq!([with(1.0), with(1.0001)], ["threshold", "differs"]);
+}
+
+#[test]
+fn a_few_sectors_against_none_do_not_matter() {
+    assert_eq!(rule(Kind::Device, Metric::RdSec, 0.0, 400.0), "negligible");
+    assert_eq!(rule(Kind::Device, Metric::RdSec, 0.0, 7000.0), "differs");
+}
+
+#[test]
+fn housekeeping_on_an_idle_group_does_not_matter() {
+    assert_eq!(rule(Kind::Device, Metric::Await, 0.0, 1.0), "negligible");
+    assert_eq!(rule(Kind::Device, Metric::Await, 0.0, 1.01), "differs");
+    assert_eq!(
+        rule(Kind::Device, Metric::Await, 0.1, 1.09),
+        "negligible",
+        "at what is negligible, the group is idle"
+    );
+    assert_eq!(rule(Kind::Device, Metric::Await, 0.11, 1.09), "differs");
+}
+
+#[test]
+fn a_latency_in_another_unit_than_milliseconds_has_no_negligible_difference() {
+    assert_eq!(rule(Kind::Device, Metric::Await, 0.019, 0.09), "differs");
+    assert_eq!(rule(Kind::Device, Metric::Await, 0.02, 0.09), "negligible");
+}
+
+#[test]
+fn four_spreads_are_not_chance() {
+    // Peers at 10 exactly: the spread is the least, 2 % of 10.
+    let own = |spreads: f64| rule(Kind::Device, Metric::Txbyt, 1e8, 1e8 + spreads * 2e6);
+    assert_eq!(own(3.99), "spread");
+    assert_eq!(own(4.01), "ratio", "8 % more");
+    assert_eq!(own(5.01), "differs", "10 % more");
+}
+
+#[test]
+fn a_latency_of_fourteen_tenths_is_a_fault_and_any_other_level_of_eleven() {
+    assert_eq!(rule(Kind::Device, Metric::Await, 10.0, 13.99), "ratio");
+    assert_eq!(rule(Kind::Device, Metric::Await, 10.0, 14.0), "differs");
+    assert_eq!(rule(Kind::Server, Metric::Rxbyt, 1e9, 1.0999e9), "ratio");
+    assert_eq!(rule(Kind::Server, Metric::Rxbyt, 1e9, 1.1001e9), "differs");
+}
+
+#[test]
+fn a_latency_that_its_load_explains_is_no_fault() {
+    let with = |load: f64, own: f64| {
+        let load = vec![100.0, 100.0, 100.0, 100.0, 100.0 * load];
+        Asked { load, ..Asked::new(Kind::Device, Metric::Await, 5.0, own) }.rule()
+    };
+    assert_eq!(with(2.0, 13.99), "load");
+    assert_eq!(with(2.0, 14.0), "differs");
+    assert_eq!(with(0.5, 7.0), "differs", "less load allows no less");
+    let asked = Asked {
+        load: vec![100.0, 100.0, 100.0, 100.0, 210.0],
+        ..Asked::new(Kind::Device, Metric::Await, 5.0, 11.0)
+    };
+    let numbers = asked.decide().numbers;
+    assert_eq!(numbers.get("load"), Some(2.1));
+    assert!((numbers.get("allowed").unwrap() - 2.94).abs() < 1e-9);
+    assert!((numbers.get("ratio").unwrap() - 2.2).abs() < 1e-9);
+}
+
+#[test]
+fn a_queue_alone_is_no_fault_unless_it_is_far_longer() {
+    let with = |service: f64, own: f64| {
+        let service = vec![4.0, 4.0, 4.0, 4.0, 4.0 * service];
+        Asked { service, ..Asked::new(Kind::Device, Metric::Await, 5.0, own) }.rule()
+    };
+    assert_eq!(with(1.05, 10.0), "queue");
+    assert_eq!(with(1.05, 14.99), "queue");
+    assert_eq!(with(1.05, 15.0), "differs");
+    assert_eq!(with(1.149, 10.0), "queue");
+    assert_eq!(with(1.151, 10.0), "differs");
+}
+
+#[test]
+fn less_than_its_peers_does_no_harm() {
+    assert_eq!(rule(Kind::Server, Metric::Rxbyt, 1e9, 5e8), "below");
+    assert_eq!(rule(Kind::Attachment, Metric::Await, 10.0, 5.0), "below");
+    assert_eq!(rule(Kind::Server, Metric::Await, 10.0, 8.0), "ratio");
+}
+
+#[test]
+fn an_idle_disk_is_idle_and_an_idle_attachment_has_lost_its_load() {
+    assert_eq!(rule(Kind::Device, Metric::Await, 10.0, 0.99), "idle");
+    assert_eq!(rule(Kind::Device, Metric::Await, 10.0, 1.01), "below");
+    assert_eq!(rule(Kind::Attachment, Metric::Await, 10.0, 0.99), "differs");
+}
+
+#[test]
+fn silence_is_trouble_unless_another_replaced_it() {
+    let silent = |is_recorded: bool, is_replaced: bool, kind: Kind| {
+        Asked { is_recorded, is_replaced, ..Asked::new(kind, Metric::Await, 10.0, f64::NAN) }.decide()
+    };
+    let found = silent(false, false, Kind::Device);
+    assert_eq!((found.rule.id, found.relation), ("silent", Relation::Silent));
+    let replaced = silent(false, true, Kind::Device);
+    assert_eq!((replaced.rule.id, replaced.ruling), ("replaced", Ruling::Undecided));
+    // It is recorded and has no latency: no requests.
+    assert_eq!(silent(true, false, Kind::Device).rule.id, "idle");
+    let idle = silent(true, false, Kind::Attachment);
+    assert_eq!((idle.rule.id, idle.relation), ("differs", Relation::Idle));
+}
+
+#[test]
+fn a_congestion_window_is_low_at_ten_segments_or_three_tenths() {
+    let own = |level: f64| {
+        Asked { movement: 1.0, ..Asked::new(Kind::Server, Metric::CwndToClients, 20.0, level) }.rule()
+    };
+    assert_eq!(own(9.99), "differs");
+    assert_eq!(own(10.01), "window-size");
+    let of_large = |level: f64| {
+        Asked { movement: 1.0, ..Asked::new(Kind::Server, Metric::CwndToClients, 100.0, level) }.rule()
+    };
+    assert_eq!(of_large(30.0), "differs");
+    assert_eq!(of_large(30.1), "window-size");
+    assert_eq!(of_large(300.0), "window-size", "a large one is no loss");
+}
+
+#[test]
+fn a_congestion_window_that_stands_still_is_no_loss_unless_it_is_held_down() {
+    let own = |level: f64, movement: f64| {
+        Asked { movement, ..Asked::new(Kind::Server, Metric::CwndToClients, 100.0, level) }.rule()
+    };
+    assert_eq!(own(5.0, 0.24), "still-window");
+    assert_eq!(own(5.0, 0.25), "differs");
+    assert_eq!(own(2.01, 0.0), "still-window");
+    assert_eq!(own(2.0, 0.0), "differs");
+}
+
+#[test]
+fn what_a_server_reads_beside_its_peers_must_be_much() {
+    let own = |extra: f64| rule(Kind::Server, Metric::RdSec, 1000.0, 1000.0 + extra);
+    assert_eq!(own(1999.0), "server-volume");
+    assert_eq!(own(2000.0), "differs", "five times what is negligible");
+}
+
+#[test]
+fn or_all_that_its_disk_can_do_with_other_work() {
+    // 1000 sectors more; requests times service time of the peers: 5 x 10 ms.
+    let with = |requests_s: f64, service_ms: f64| {
+        let (mut load, mut service) = (vec![5.0; 5], vec![10.0; 5]);
+        (load[MEMBER], service[MEMBER]) = (requests_s, service_ms);
+        Asked { load, service, ..Asked::new(Kind::Server, Metric::RdSec, 1000.0, 2000.0) }.rule()
+    };
+    assert_eq!(with(10.0, 80.0), "differs", "busy for 0.8 of the time");
+    assert_eq!(with(10.0, 79.0), "server-volume");
+    assert_eq!(with(95.0, 10.0), "server-volume", "it is only asked more often");
+    assert_eq!(with(80.0, 11.4), "server-volume");
+    assert_eq!(with(80.0, 11.6), "differs");
+    let peers = |busy: f64| {
+        let (mut load, mut service) = (vec![busy * 100.0; 5], vec![10.0; 5]);
+        (load[MEMBER], service[MEMBER]) = (10.0, 90.0);
+        Asked { load, service, ..Asked::new(Kind::Server, Metric::RdSec, 1000.0, 2000.0) }.rule()
+    };
+    assert_eq!(peers(0.44), "differs");
+    assert_eq!(peers(0.46), "server-volume", "its peers are busy too");
+}
+
+#[test]
+fn volume_indicts_attachments_at_half_more_and_disks_at_three_times() {
+    let attachment = |ratio: f64| rule(Kind::Attachment, Metric::WrSec, 1e5, 1e5 * ratio);
+    assert_eq!([attachment(1.49), attachment(1.5)], ["attachment-volume", "differs"]);
+    for kind in [Kind::Device, Kind::Lun] {
+        let disk = |ratio: f64| rule(kind, Metric::WrSec, 1e5, 1e5 * ratio);
+        assert_eq!([disk(2.99), disk(3.0)], ["disk-volume", "differs"]);
+    }
+}
+
+#[test]
+fn a_rule_that_is_switched_off_is_not_asked() {
+    let asked = |without: &[&str]| {
+        let rules = without.iter().map(|id| crate::diagnose::rules::find(id).unwrap()).collect();
+        Asked {
+            without: Without::rules(rules),
+            load: vec![100.0, 100.0, 100.0, 100.0, 200.0],
+            ..Asked::new(Kind::Device, Metric::Await, 5.0, 10.0)
+        }
+        .rule()
+    };
+    assert_eq!(asked(&[]), "load");
+    assert_eq!(asked(&["load"]), "differs");
+}
+
+#[test]
+fn spread_peers_hide_what_is_not_unusual_among_them() {
+    let mut asked = Asked::new(Kind::Device, Metric::Await, 0.0, 8.0);
+    asked.levels = vec![2.0, 3.0, 4.0, 5.0, 8.0];
+    assert_eq!(asked.rule(), "spread");
+}
+
+#[test]
+fn a_case_knows_every_metric_of_its_window() {
+    let windows = [
+        window(Metric::Await, &[5.0, 5.0, 5.0, 5.0, 10.0]),
+        window(Metric::RdSec, &[9.0, 9.0, 9.0, 9.0, 18.0]),
+    ];
+    let mut context = Context::default();
+    context.keep(&window(Metric::Tps, &[1.0, 1.0, 1.0, 1.0, 3.0]));
+    let case = Case {
+        kind: Kind::Device,
+        reading: windows[0].reading_of(MemberIndex::new(MEMBER)).unwrap(),
+        is_recorded: true,
+        is_replaced: false,
+        window: WindowIndex(1),
+        member: MemberIndex::new(MEMBER),
+        surroundings: Surroundings { group: GroupId::new(0), context: &context, windows: &windows },
+    };
+    let level = |metric: Metric| case.reading_of(metric).map(|seen| seen.level);
+    assert_eq!(level(Metric::Await), Some(10.0));
+    assert_eq!(level(Metric::RdSec), Some(18.0));
+    assert_eq!(level(Metric::Tps), Some(3.0));
+    assert_eq!(level(Metric::WrSec), None, "not recorded");
+    assert_eq!(case.reading.peer_level, 5.0);
+}

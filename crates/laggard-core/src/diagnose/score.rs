@@ -1,0 +1,211 @@
+//! One peer group in one metric: rows in, windows with scores out.
+
+use super::case::{Levels, Reading};
+use super::threshold::Policy;
+use crate::compare::{Method, Score};
+use crate::grid::{Params, Schedule, Window, Windower};
+use crate::ids::{GroupId, MemberIndex, Slot, Table, WindowIndex};
+use crate::model::Metric;
+use crate::model::metric::Role;
+use std::cell::OnceCell;
+
+/// Whether a value moves: one bit for each slot, the newest lowest, set where it differs from the one before.
+#[derive(Debug, Clone, Copy, Default)]
+struct Movement {
+    last: Option<f64>,
+    moved: u64,
+}
+
+impl Movement {
+    fn push(&mut self, value: f64) {
+        self.moved = self.moved << 1 | u64::from(self.last.is_some_and(|last| last != value));
+        self.last = Some(value);
+    }
+
+    /// In how much of the last slots it moved.
+    fn share(self, slots: usize) -> f64 {
+        let slots = slots.clamp(1, 64);
+        (self.moved << (64 - slots)).count_ones() as f64 / slots as f64
+    }
+}
+
+/// A window with its scores. Rows of the window and of all lists are `members`.
+#[derive(Debug)]
+pub struct ScoredWindow {
+    /// The group.
+    pub group: GroupId,
+    /// The metric.
+    pub metric: Metric,
+    /// Which window, from the origin.
+    pub index: WindowIndex,
+    /// Members that took part, ascending.
+    pub members: Vec<MemberIndex>,
+    /// Their samples.
+    pub window: Window,
+    /// Whether enough members had data.
+    pub is_decided: bool,
+    /// Their scores.
+    pub scores: Vec<Score>,
+    /// Their thresholds.
+    pub thresholds: Vec<f64>,
+    levels: OnceCell<Levels>,
+}
+
+impl ScoredWindow {
+    /// Levels of all rows, computed when they are first asked for.
+    pub fn levels(&self) -> &Levels {
+        self.levels.get_or_init(|| Levels::new(self.metric, &self.window))
+    }
+
+    /// Whether a row's score exceeds its threshold.
+    pub fn exceeds(&self, row: usize) -> bool {
+        self.scores[row].exact().is_some_and(|score| score > self.thresholds[row])
+    }
+
+    /// What a row shows.
+    pub fn reading(&self, row: usize) -> Reading {
+        let reading = self.levels().reading(row);
+        let (score, threshold) =
+            self.scores.get(row).map_or((Score::Missing, f64::NAN), |score| (*score, self.thresholds[row]));
+        Reading { score, threshold, ..reading }
+    }
+
+    /// What a member shows, if it took part.
+    pub fn reading_of(&self, member: MemberIndex) -> Option<Reading> {
+        self.members.binary_search(&member).ok().map(|row| self.reading(row))
+    }
+}
+
+/// Smooths, windows and scores one group in one metric.
+#[derive(Debug)]
+pub struct Scorer {
+    /// The group.
+    pub group: GroupId,
+    /// The metric.
+    pub metric: Metric,
+    /// The method.
+    pub method: &'static Method,
+    /// Its parameters on this grid.
+    pub params: Params,
+    policy: Policy,
+    windower: Windower,
+    /// First slot with a sample of each member: no member is missed before it was ever seen.
+    joined: Table<MemberIndex, Option<Slot>>,
+    /// Of congestion windows.
+    movements: Table<MemberIndex, Movement>,
+}
+
+impl Scorer {
+    /// For a group of so many members.
+    pub fn new(
+        group: GroupId,
+        metric: Metric,
+        method: &'static Method,
+        params: Params,
+        policy: Policy,
+        members: usize,
+    ) -> Scorer {
+        Scorer {
+            group,
+            metric,
+            method,
+            params,
+            policy,
+            windower: Windower::new(params, members),
+            joined: Table::filled(None, members),
+            movements: Table::filled(Movement::default(), members),
+        }
+    }
+
+    /// Whether thresholds come from training.
+    pub fn is_trained(&self) -> bool {
+        self.policy.is_trained()
+    }
+
+    /// All window arithmetic.
+    pub fn schedule(&self) -> Schedule {
+        Schedule::new(self.params)
+    }
+
+    /// Takes the row of a slot; returns the windows that it completes.
+    pub fn push(&mut self, slot: Slot, row: &[f64]) -> Vec<ScoredWindow> {
+        for (joined, value) in self.joined.iter_mut().zip(row) {
+            if joined.is_none() && !value.is_nan() {
+                *joined = Some(slot);
+            }
+        }
+        if self.metric.role() == Role::Congestion {
+            let movements = self.movements.iter_mut().zip(row).filter(|(_, value)| !value.is_nan());
+            movements.for_each(|(movement, value)| movement.push(*value));
+        }
+        let mut windows = Vec::new();
+        self.windower.push(slot, row, &mut |index, window| windows.push((index, window)));
+        windows.into_iter().map(|(index, window)| self.score(index, window)).collect()
+    }
+
+    /// A member was repaired at a slot: windows that began before it say nothing of the member.
+    pub fn resolve(&mut self, member: MemberIndex, slot: Slot) {
+        self.joined[member] = Some(Slot(slot.0 + self.schedule().grace()));
+    }
+
+    /// Share of the last slots in which a member's congestion window changed; NaN of other metrics.
+    pub fn movement(&self, member: MemberIndex) -> f64 {
+        /// Shorter averages than this say nothing.
+        const MIN_SLOTS: usize = 8;
+        match self.metric.role() {
+            Role::Congestion => self.movements[member].share(self.params.smoothing.max(MIN_SLOTS)),
+            _ => f64::NAN,
+        }
+    }
+
+    /// Whether a member's first sample came within so many windows after a slot.
+    pub fn joined_within(&self, slot: Slot, windows: u64) -> bool {
+        let soon = slot..=Slot(slot.0 + windows * self.params.size as u64);
+        self.joined.iter().flatten().any(|joined| soon.contains(joined))
+    }
+
+    fn score(&self, index: WindowIndex, window: Window) -> ScoredWindow {
+        let (members, window) = self.present_members(index, window);
+        let is_decided = window.is_comparable() && self.schedule().is_settled(index);
+        let mut scored = ScoredWindow {
+            group: self.group,
+            metric: self.metric,
+            index,
+            is_decided,
+            scores: vec![Score::Missing; members.len()],
+            thresholds: vec![f64::NAN; members.len()],
+            levels: OnceCell::new(),
+            members,
+            window,
+        };
+        if !is_decided {
+            return scored;
+        }
+        if !self.metric.can_indict() {
+            scored.levels();
+            return scored;
+        }
+        let judgement = self.policy.judge(self.method, &scored.window, &scored.members);
+        (scored.scores, scored.thresholds) = (judgement.scores, judgement.thresholds);
+        // Levels here, where windows are scored on all cores, if a rule will ask for them.
+        if (0..scored.members.len()).any(|row| scored.exceeds(row)) {
+            scored.levels();
+        }
+        scored
+    }
+
+    /// Members that had joined when the window began, and the window without the others.
+    fn present_members(&self, index: WindowIndex, window: Window) -> (Vec<MemberIndex>, Window) {
+        let schedule = self.schedule();
+        let takes_part = |member: &MemberIndex| {
+            self.joined[*member].is_some_and(|joined| schedule.includes(index, joined))
+        };
+        let members: Vec<MemberIndex> = self.joined.ids().filter(takes_part).collect();
+        if members.len() == self.joined.len() {
+            return (members, window);
+        }
+        let rows: Vec<usize> = members.iter().map(|member| member.index()).collect();
+        let window = window.only(&rows);
+        (members, window)
+    }
+}

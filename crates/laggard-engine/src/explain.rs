@@ -1,0 +1,89 @@
+//! Why, and why not: everything that the rules said of one component, in three buckets as in a medical report.
+
+use crate::Session;
+use laggard_core::diagnose::Verdict;
+use laggard_core::diagnose::rules::episode::Spoken;
+use laggard_core::diagnose::rules::{Numbers, Ruling};
+use laggard_core::diagnose::trace::Tally;
+use laggard_core::ids::{ComponentId, UnixSeconds};
+use laggard_core::model::Metric;
+
+/// What the rules said of one component.
+pub struct Explanation {
+    /// The component.
+    pub component: ComponentId,
+    /// What speaks against it, and why it is that.
+    pub found: Vec<Tally>,
+    /// What was looked at and is no trouble.
+    pub ruled_out: Vec<Tally>,
+    /// What could not be judged, by a rule.
+    pub undecided: Vec<Tally>,
+    /// Metrics that were compared in its group, but never of it.
+    pub never_compared: Vec<Metric>,
+}
+
+impl Explanation {
+    /// Of a component of a session. Of one that was not asked for, windows in which nothing stood out have left no trace.
+    pub fn new(session: &Session, component: ComponentId) -> Explanation {
+        let mut explanation = Explanation {
+            component,
+            found: Vec::new(),
+            ruled_out: Vec::new(),
+            undecided: Vec::new(),
+            never_compared: never_compared(session, component),
+        };
+        let is_suspect = session.diagnosis.components[component].verdict == Verdict::Suspect;
+        for tally in all(session, component) {
+            let bucket = match tally.ruling {
+                Ruling::Indicts(_) | Ruling::Explains if is_suspect => &mut explanation.found,
+                // It differed, and another rule excused it.
+                Ruling::Indicts(_) | Ruling::Explains | Ruling::Excuses => &mut explanation.ruled_out,
+                Ruling::Undecided => &mut explanation.undecided,
+            };
+            bucket.push(tally);
+        }
+        explanation
+    }
+
+    /// All rulings: found, ruled out, undecided.
+    pub fn rulings(&self) -> impl Iterator<Item = &Tally> {
+        self.found.iter().chain(&self.ruled_out).chain(&self.undecided)
+    }
+}
+
+/// Rulings of all scopes, window by metric first.
+fn all(session: &Session, component: ComponentId) -> Vec<Tally> {
+    let diagnosis = &session.diagnosis;
+    let mut tallies = session.rulings[component].clone();
+    tallies.sort_by_key(|tally| tally.metric);
+    for excused in diagnosis.excused.iter().filter(|excused| excused.component == component) {
+        tallies.push(tally(&excused.by, (excused.episode.first, excused.episode.last)));
+    }
+    for incident in diagnosis.incidents.iter().filter(|incident| incident.explains.contains(&component)) {
+        let span = (incident.first, incident.last);
+        // The rules that named the cause spoke of one component, or of all together.
+        let is_named = incident.worst == component || incident.explains.len() > 1;
+        tallies.extend(incident.named_by.iter().filter(|_| is_named).map(|spoken| tally(spoken, span)));
+        tallies.push(tally(&incident.found_by, span));
+    }
+    if let Some(group) = &diagnosis.undecided_groups[session.roster.components[component].group] {
+        let spoken = Spoken { rule: group.rule, metric: None, numbers: Numbers::NONE };
+        tallies.push(tally(&spoken, (diagnosis.from, diagnosis.to)));
+    }
+    tallies
+}
+
+fn tally(spoken: &Spoken, span: (UnixSeconds, UnixSeconds)) -> Tally {
+    Tally::new(spoken.rule, spoken.metric, span, 0.0, spoken.numbers)
+}
+
+fn never_compared(session: &Session, component: ComponentId) -> Vec<Metric> {
+    let group = session.roster.components[component].group;
+    let is_known = |metric: Metric| {
+        let of_metric = session.rulings[component].iter().filter(|tally| tally.metric == Some(metric));
+        of_metric.clone().count() > 0
+    };
+    let judged = session.diagnosis.judged.iter().filter(|judged| judged.group == group);
+    let is_asked = session.asked.contains(&component);
+    judged.map(|judged| judged.metric).filter(|metric| is_asked && !is_known(*metric)).collect()
+}

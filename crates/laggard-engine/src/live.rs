@@ -1,0 +1,139 @@
+//! The same diagnosis over files that are still written: what is new, when it is new.
+
+use crate::{EngineError, Listener, Loaded, Session, Source, Warning, Wishes};
+use laggard_core::diagnose::{Diagnoser, Incident};
+use laggard_core::model::Metric;
+use laggard_store::activity::following;
+use laggard_store::activity::live::Live;
+use laggard_store::align::Aligned;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How often the files are looked at. Collectors write every five seconds.
+const EVERY: Duration = Duration::from_secs(2);
+/// So much of the past is looked at first.
+const LOOK_BACK_S: i64 = 2 * 3600;
+/// An incident that has not been seen for so many slots is over.
+const OVER_SLOTS: i64 = 60;
+
+/// How an incident has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It was not there before.
+    New,
+    /// It has another cause.
+    Changed,
+    /// It has not been seen for a while, or a longer look no longer calls it trouble.
+    Over,
+}
+
+impl State {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::New => "new",
+            State::Changed => "changed",
+            State::Over => "over",
+        }
+    }
+}
+
+/// One change since the last look.
+pub struct Change {
+    /// How.
+    pub state: State,
+    /// The incident, as it was last seen.
+    pub incident: Incident,
+}
+
+/// Whether to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Look again.
+    GoOn,
+    /// Enough: the reader has gone.
+    Stop,
+}
+
+/// Follows files until `each`, which is given what has changed, has enough. Returns the last state.
+pub fn follow(
+    source: &Source,
+    wishes: &Wishes,
+    listener: &dyn Listener,
+    each: &mut dyn FnMut(&Session, &[Change]) -> Next,
+) -> Result<Session, EngineError> {
+    let mut reported = BTreeMap::new();
+    await_first(&source.paths, listener)?;
+    loop {
+        let Loaded { mut recording, roster } = source.load(listener)?;
+        if recording.hosts().iter().next().is_none() {
+            return Err(EngineError::NothingToFollow("--follow"));
+        }
+        if !source.is_limited()
+            && let Some((_, to_s)) = recording.span()
+        {
+            recording.limit(to_s - LOOK_BACK_S, i64::MAX);
+        }
+        let config = wishes.plan(&recording, &roster, listener)?;
+        let interval_s = config.interval_s;
+        let mut live = Live::new(&recording, &roster, &source.paths, interval_s, Metric::is_used);
+        drop(recording);
+        let mut diagnoser = Diagnoser::new(config, roster);
+        loop {
+            let look = live.look(|sample| diagnoser.push(sample));
+            look.unread.into_iter().for_each(|what| listener.warn(&Warning::Unread(what)));
+            diagnoser.drain();
+            let diagnosis = diagnoser.diagnosis();
+            let session = Session::new(Aligned::nothing(interval_s), &diagnoser, diagnosis, Vec::new());
+            let changes = changes(&session, &mut reported);
+            if each(&session, &changes) == Next::Stop {
+                return Ok(session);
+            }
+            if let Some(name) = look.newcomer {
+                listener.warn(&Warning::Newcomer { name, regroups: true });
+                break;
+            }
+            std::thread::sleep(EVERY);
+        }
+    }
+}
+
+/// Waits for the first samples: collectors may have been started just now.
+pub fn await_first(paths: &[PathBuf], listener: &dyn Listener) -> Result<(), EngineError> {
+    if let Some(path) = paths.iter().find(|path| !path.exists()) {
+        return Err(EngineError::NotThere(path.clone()));
+    }
+    let mut has_warned = false;
+    while !following::has_begun(paths) {
+        if !has_warned {
+            listener.warn(&Warning::Waiting);
+        }
+        has_warned = true;
+        std::thread::sleep(EVERY);
+    }
+    Ok(())
+}
+
+/// What has changed since it was last reported.
+fn changes(session: &Session, reported: &mut BTreeMap<String, Incident>) -> Vec<Change> {
+    let diagnosis = &session.diagnosis;
+    let patience_s = OVER_SLOTS * i64::from(diagnosis.interval_s);
+    let is_current = |incident: &&Incident| incident.last.plus(patience_s) >= diagnosis.to;
+    let current: Vec<&Incident> = diagnosis.incidents.iter().filter(is_current).collect();
+    let mut changes = Vec::new();
+    for incident in &current {
+        let state = match reported.insert(incident.component.clone(), (*incident).clone()) {
+            None => State::New,
+            Some(known) if known.cause != incident.cause => State::Changed,
+            Some(_) => continue,
+        };
+        changes.push(Change { state, incident: (*incident).clone() });
+    }
+    let goes_on = |component: &String| current.iter().any(|incident| incident.component == *component);
+    for (_, incident) in reported.iter().filter(|(component, _)| !goes_on(component)) {
+        changes.push(Change { state: State::Over, incident: incident.clone() });
+    }
+    reported.retain(|component, _| goes_on(component));
+    changes
+}

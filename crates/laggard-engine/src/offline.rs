@@ -1,0 +1,84 @@
+//! A recording, replayed through the diagnosis.
+
+use crate::{Listener, Loaded, Stage, Warning};
+use laggard_core::diagnose::trace::Tally;
+use laggard_core::diagnose::{Config, Diagnoser, Diagnosis, Event};
+use laggard_core::ids::{ComponentId, Table};
+use laggard_core::model::{Metric, Roster};
+use laggard_store::align::Aligned;
+use std::collections::BTreeSet;
+
+/// Samples between two reports of progress.
+const PROGRESS_EVERY: u64 = 100_000;
+
+/// A diagnosed recording, with what a report needs.
+pub struct Session {
+    /// Samples on the grid.
+    pub aligned: Aligned,
+    /// Components and groups.
+    pub roster: Roster,
+    /// The verdicts.
+    pub diagnosis: Diagnosis,
+    /// All windows, where a report draws them.
+    pub history: Vec<Event>,
+    /// What the window rules said of each component.
+    pub rulings: Table<ComponentId, Vec<Tally>>,
+    /// Components of which everything was to be explained.
+    pub asked: Vec<ComponentId>,
+}
+
+impl Session {
+    /// Replays a recording through the operator. With `keep_history` all windows and what a report draws are kept.
+    pub fn diagnose(loaded: Loaded, config: Config, keep_history: bool, listener: &dyn Listener) -> Session {
+        let Loaded { recording, roster } = loaded;
+        let asked = config.asked.clone();
+        let mut aligned = Aligned::new(&recording, &roster, config.interval_s, Metric::is_used);
+        drop(recording);
+        let mut diagnoser = Diagnoser::new(config, roster);
+        let mut history = Vec::new();
+        let total = aligned.len() as u64;
+        let mut count: u64 = 0;
+        aligned.replay(|sample| {
+            diagnoser.push(sample);
+            count += 1;
+            if count.is_multiple_of(PROGRESS_EVERY) {
+                listener.progress(Stage::Comparing, count, total);
+            }
+            let events = diagnoser.drain();
+            if keep_history {
+                history.extend(events);
+            }
+        });
+        aligned.unread().into_iter().for_each(|what| listener.warn(&Warning::Unread(what)));
+        diagnoser.finish();
+        history.extend(diagnoser.drain().into_iter().filter(|_| keep_history));
+        let diagnosis = diagnoser.diagnosis();
+        if keep_history {
+            aligned.fetch(&drawn(&diagnosis, diagnoser.roster()));
+        }
+        let mut session = Session::new(aligned, &diagnoser, diagnosis, asked);
+        session.history = history;
+        session
+    }
+
+    /// What an operator says now.
+    pub fn new(
+        aligned: Aligned,
+        diagnoser: &Diagnoser,
+        diagnosis: Diagnosis,
+        asked: Vec<ComponentId>,
+    ) -> Session {
+        let roster = diagnoser.roster().clone();
+        let rulings = roster.components.ids().map(|id| diagnoser.rulings(id).to_vec()).collect();
+        Session { aligned, roster, diagnosis, history: Vec::new(), rulings, asked }
+    }
+}
+
+/// What a report draws: the worst evidence of each incident, of the accused and all its peers.
+fn drawn(diagnosis: &Diagnosis, roster: &Roster) -> BTreeSet<(ComponentId, Metric)> {
+    let of_incident = |incident: &laggard_core::diagnose::Incident| {
+        let (metric, _) = incident.telling()?;
+        Some(roster.peers(incident.worst).iter().map(move |member| (*member, metric)).collect::<Vec<_>>())
+    };
+    diagnosis.incidents.iter().filter_map(of_incident).flatten().collect()
+}

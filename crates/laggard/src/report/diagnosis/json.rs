@@ -1,0 +1,207 @@
+//! JSON, schema `laggard/diagnosis/1` (docs/diagnosis-json.md). Scripts rely on these names.
+
+use crate::report::advice;
+use laggard_core::diagnose::evidence::Evidence;
+use laggard_core::diagnose::rules::episode::checklist;
+use laggard_core::diagnose::trace::Tally;
+use laggard_core::diagnose::{Cause, Incident, Verdict};
+use laggard_core::ids::ComponentId;
+use laggard_core::model::Metric;
+use laggard_engine::{Explanation, Session};
+use laggard_store::time;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    from: String,
+    to: String,
+    trained: bool,
+    method: &'static str,
+    interval_s: u32,
+    peer_groups: Vec<Group<'a>>,
+    incidents: Vec<Problem<'a>>,
+    components: Vec<State<'a>>,
+    gaps: Vec<Gap<'a>>,
+    /// Gaps beyond those listed.
+    more_gaps: usize,
+    late_samples: u64,
+}
+
+#[derive(Serialize)]
+struct Group<'a> {
+    name: &'a str,
+    members: usize,
+    undecided: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Problem<'a> {
+    component: &'a str,
+    kind: &'static str,
+    cause: &'static str,
+    severity: f64,
+    persistence: u32,
+    first_seen: String,
+    last_seen: String,
+    explains: Vec<&'a str>,
+    /// What FAST'10's checklist alone would say.
+    checklist: &'static str,
+    next: String,
+    evidence: Vec<Proof>,
+}
+
+#[derive(Serialize)]
+struct Proof {
+    metric: &'static str,
+    method: &'static str,
+    /// Null where a silent component has none.
+    score: Option<f64>,
+    threshold: Option<f64>,
+    level: Option<f64>,
+    peer_level: Option<f64>,
+    windows: u32,
+    from: String,
+    to: String,
+}
+
+#[derive(Serialize)]
+struct State<'a> {
+    component: &'a str,
+    peer_group: &'a str,
+    verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    severity: f64,
+    persistence: u32,
+    accumulator: u32,
+    /// Of a component that was asked for: what each rule said of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rulings: Option<Vec<Said>>,
+}
+
+#[derive(Serialize)]
+struct Said {
+    rule: &'static str,
+    scope: &'static str,
+    ruling: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metric: Option<&'static str>,
+    windows: u64,
+    /// The worst window.
+    from: String,
+    to: String,
+    /// What the rule spoke upon there; null is unknown.
+    numbers: BTreeMap<&'static str, Option<f64>>,
+}
+
+#[derive(Serialize)]
+struct Gap<'a> {
+    component: &'a str,
+    from: String,
+    to: String,
+    reason: String,
+}
+
+/// Renders the document.
+pub fn render(session: &Session) -> String {
+    let (diagnosis, roster) = (&session.diagnosis, &session.roster);
+    let groups = roster.groups.iter().zip(&diagnosis.undecided_groups);
+    let components = roster.components.enumerate().zip(&diagnosis.components);
+    let document = Document {
+        schema: "laggard/diagnosis/1",
+        from: time::format(diagnosis.from),
+        to: time::format(diagnosis.to),
+        trained: diagnosis.trained,
+        method: diagnosis.method.name,
+        interval_s: diagnosis.interval_s,
+        peer_groups: groups
+            .map(|(group, undecided)| Group {
+                name: &group.name,
+                members: group.members.len(),
+                undecided: undecided.as_ref().map(|known| known.reason.to_string()),
+            })
+            .collect(),
+        incidents: diagnosis.incidents.iter().map(|incident| problem(session, incident)).collect(),
+        components: components
+            .map(|((id, component), state)| State {
+                component: &component.name,
+                peer_group: &roster.groups[component.group].name,
+                verdict: state.verdict.name(),
+                reason: match &state.verdict {
+                    Verdict::Undecided(reason) => Some(reason.to_string()),
+                    Verdict::Healthy | Verdict::Suspect => None,
+                },
+                severity: state.severity,
+                persistence: state.persistence,
+                accumulator: state.accumulator,
+                rulings: session.asked.contains(&id).then(|| rulings(session, id)),
+            })
+            .collect(),
+        gaps: diagnosis
+            .gaps
+            .iter()
+            .map(|gap| Gap {
+                component: &gap.component,
+                from: time::format(gap.from),
+                to: time::format(gap.to),
+                reason: gap.reason.to_string(),
+            })
+            .collect(),
+        more_gaps: diagnosis.more_gaps,
+        late_samples: diagnosis.late_samples,
+    };
+    serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+}
+
+fn rulings(session: &Session, component: ComponentId) -> Vec<Said> {
+    let said = |tally: &Tally| Said {
+        rule: tally.rule.id,
+        scope: tally.rule.scope.name(),
+        ruling: tally.ruling.name(),
+        cause: tally.ruling.cause().map(Cause::name),
+        metric: tally.metric.map(Metric::name),
+        windows: tally.windows,
+        from: time::format(tally.from),
+        to: time::format(tally.to),
+        numbers: tally.numbers.iter().map(|(name, value)| (name, known(value))).collect(),
+    };
+    Explanation::new(session, component).rulings().map(said).collect()
+}
+
+/// JSON has no infinities and no NaN.
+fn known(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+fn problem<'a>(session: &'a Session, incident: &'a Incident) -> Problem<'a> {
+    let mut evidence: Vec<(&Metric, &Evidence)> = incident.episode.evidence.iter().collect();
+    evidence.sort_by(|a, b| b.1.severity().total_cmp(&a.1.severity()));
+    let proof = |(metric, evidence): (&Metric, &Evidence)| Proof {
+        metric: metric.name(),
+        method: evidence.method.name,
+        score: known(evidence.peak.score),
+        threshold: known(evidence.peak.threshold),
+        level: known(evidence.peak.level),
+        peer_level: known(evidence.peak.peer_level),
+        windows: evidence.windows,
+        from: time::format(evidence.from),
+        to: time::format(evidence.to),
+    };
+    Problem {
+        component: &incident.component,
+        kind: incident.kind.name(),
+        cause: incident.cause.name(),
+        severity: incident.severity,
+        persistence: incident.persistence,
+        first_seen: time::format(incident.first),
+        last_seen: time::format(incident.last),
+        explains: incident.explains.iter().map(|&id| session.roster.name(id)).collect(),
+        checklist: checklist(|metric| incident.episode.evidence.contains_key(&metric)).name(),
+        next: advice::next(session, incident),
+        evidence: evidence.into_iter().map(proof).collect(),
+    }
+}

@@ -1,0 +1,224 @@
+//! Sentences that the formats share.
+
+use super::advice;
+use laggard_core::diagnose::case::Relation;
+use laggard_core::diagnose::evidence::Evidence;
+use laggard_core::diagnose::gaps::GapReason;
+use laggard_core::diagnose::incident::ComponentVerdict;
+use laggard_core::diagnose::rules::Ruling;
+use laggard_core::diagnose::rules::episode::checklist;
+use laggard_core::diagnose::trace::Tally;
+use laggard_core::diagnose::{Cause, Diagnosis, Incident, Verdict};
+use laggard_core::ids::{ComponentId, UnixSeconds};
+use laggard_core::model::{Kind, Metric, hosts};
+use laggard_engine::{Explanation, Session};
+use laggard_store::time;
+use std::collections::BTreeMap;
+
+/// A number with three significant digits.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1e6 => format!("{value:.2e}"),
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 0.01 || size == 0.0 => format!("{value:.2}"),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+/// "1 day", "2 days".
+pub fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The first line of every report.
+pub fn headline(session: &Session) -> String {
+    let diagnosis = &session.diagnosis;
+    let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
+    session.roster.components.iter().for_each(|component| *kinds.entry(component.kind).or_default() += 1);
+    let kinds: Vec<String> = kinds.into_iter().map(|(kind, count)| counted(count, kind.name())).collect();
+    let total = diagnosis.components.len();
+    let is_undecided = |known: &&ComponentVerdict| matches!(known.verdict, Verdict::Undecided(_));
+    let undecided = diagnosis.components.iter().filter(is_undecided).count();
+    let problems = match diagnosis.incidents.len() {
+        0 if undecided == total => "Undecided".into(),
+        0 if undecided > 0 => format!("Nothing suspect, but {undecided} undecided,"),
+        0 => "Nothing suspect".into(),
+        count => counted(count, "problem"),
+    };
+    format!(
+        "{problems} in {}, {} to {}, every {} s by {} ({}).",
+        kinds.join(", "),
+        time::format(diagnosis.from),
+        time::format(diagnosis.to),
+        diagnosis.interval_s,
+        diagnosis.method.name,
+        if diagnosis.trained { "trained" } else { "untrained: thresholds come from the peers" },
+    )
+}
+
+/// What one metric shows, in numbers.
+pub fn shows(metric: Metric, evidence: &Evidence) -> String {
+    let unit = metric.properties().unit;
+    let (level, peers) = (number(evidence.peak.level), number(evidence.peak.peer_level));
+    match evidence.relation() {
+        Relation::Silent => format!("no {metric} while its peers have some"),
+        Relation::Idle => format!("{metric} {level} {unit} where its peers have {peers}"),
+        _ if evidence.peak.peer_level.abs() <= metric.properties().negligible => {
+            format!("{metric} {level} {unit} where its peers have {peers}")
+        }
+        _ => format!(
+            "{metric} {level} {unit}, {} times its peers' {peers}",
+            number(evidence.peak.level / evidence.peak.peer_level)
+        ),
+    }
+}
+
+/// One incident in one clause.
+pub fn summary(session: &Session, incident: &Incident) -> String {
+    let shown = incident.telling().map_or_else(String::new, |(metric, evidence)| shows(metric, evidence));
+    if incident.explains.len() < 2 {
+        return shown;
+    }
+    let name = |id: ComponentId| session.roster.name(id);
+    let worst = match incident.cause {
+        // The worst of a lost attachment is the one that took its load.
+        Cause::LostAttachment | Cause::ServerDown | Cause::ControllerFailed
+            if incident.episode.is_mostly(Relation::High) =>
+        {
+            format!("its load is on {}", name(incident.worst))
+        }
+        _ => format!("worst {}", name(incident.worst)),
+    };
+    let names = hosts::fold(incident.explains.iter().map(|&id| name(id)));
+    let names = if names.len() > 80 { String::new() } else { format!(" ({names})") };
+    format!("explains {} components{names}; {worst}: {shown}", incident.explains.len())
+}
+
+/// Gaps of one time and reason.
+pub struct Gaps<'a> {
+    /// Whose, folded.
+    pub names: String,
+    /// First moment without samples.
+    pub from: UnixSeconds,
+    /// First moment with samples again.
+    pub to: UnixSeconds,
+    /// Why.
+    pub reason: &'a GapReason,
+}
+
+/// Gaps, those of one time and reason as one.
+pub fn gaps(diagnosis: &Diagnosis) -> Vec<Gaps<'_>> {
+    let mut alike: BTreeMap<(UnixSeconds, UnixSeconds, String), (Vec<&str>, &GapReason)> = BTreeMap::new();
+    for gap in &diagnosis.gaps {
+        let key = (gap.from, gap.to, gap.reason.to_string());
+        alike.entry(key).or_insert_with(|| (Vec::new(), &gap.reason)).0.push(&gap.component);
+    }
+    let folded = alike.into_iter();
+    folded
+        .map(|((from, to, _), (names, reason))| Gaps { names: hosts::fold(names), from, to, reason })
+        .collect()
+}
+
+/// A verdict in words.
+pub fn verdict(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Undecided(reason) => format!("undecided ({reason})"),
+        other => other.name().into(),
+    }
+}
+
+/// How the decision came about, step by step, each with its numbers: the evidence, then what the rules said beside it.
+pub fn trail(session: &Session, incident: &Incident) -> Vec<String> {
+    let mut lines = evidence(session, incident);
+    let explanation = Explanation::new(session, incident.worst);
+    // What indicts in a window is the evidence.
+    let is_beside = |tally: &&Tally| tally.metric.is_none() || !matches!(tally.ruling, Ruling::Indicts(_));
+    lines.extend(explanation.rulings().filter(is_beside).map(ruling));
+    lines.push(format!("next: {}", advice::next(session, incident)));
+    lines
+}
+
+/// What speaks against the worst component of an incident.
+pub fn evidence(session: &Session, incident: &Incident) -> Vec<String> {
+    let diagnosis = &session.diagnosis;
+    let mut lines = vec![compared(session, incident.worst)];
+    let mut evidence: Vec<(&Metric, &Evidence)> = incident.episode.evidence.iter().collect();
+    evidence.sort_by(|a, b| b.1.severity().total_cmp(&a.1.severity()));
+    for (metric, evidence) in evidence {
+        let judged = match evidence.peak.score.is_nan() {
+            true => format!("{} has no score for it", evidence.method.name),
+            false => format!(
+                "{} score {} against threshold {}",
+                evidence.method.name,
+                number(evidence.peak.score),
+                number(evidence.peak.threshold)
+            ),
+        };
+        lines.push(format!(
+            "{}: {judged} at its worst ({} to {}), {}, severity {}",
+            shows(*metric, evidence),
+            time::format(evidence.peak.from),
+            time::format(evidence.peak.to),
+            counted(evidence.windows as usize, "window"),
+            number(evidence.severity()),
+        ));
+    }
+    let group = session.roster.components[incident.worst].group;
+    let differs = |metric: &Metric| incident.episode.evidence.contains_key(metric);
+    let judged = diagnosis.judged.iter().filter(|judged| judged.group == group);
+    let quiet: Vec<&str> =
+        judged.map(|judged| judged.metric).filter(|metric| !differs(metric)).map(Metric::name).collect();
+    if !quiet.is_empty() {
+        lines.push(format!("like its peers in {}", quiet.join(", ")));
+    }
+    let paper = checklist(|metric| differs(&metric));
+    if paper != Cause::Unknown && paper != incident.cause {
+        lines.push(format!(
+            "FAST'10's checklist alone would say {}; severity and topology say {}",
+            paper.name(),
+            incident.cause.name()
+        ));
+    }
+    lines.push(format!(
+        "anomalous from {} to {}, accumulator up to {}; {}",
+        time::format(incident.first),
+        time::format(incident.last),
+        incident.persistence,
+        if diagnosis.trained { "trained thresholds" } else { "thresholds from the peers" },
+    ));
+    lines
+}
+
+/// What a component was compared with.
+pub fn compared(session: &Session, component: ComponentId) -> String {
+    let group = &session.roster.groups[session.roster.components[component].group];
+    let peers = counted(group.members.len() - 1, "peer");
+    format!("{} was compared with {peers} of `{}`", session.roster.name(component), group.name)
+}
+
+/// What a rule said, how often, and its worst example.
+pub fn ruling(tally: &Tally) -> String {
+    let by = match (tally.ruling, tally.metric) {
+        (Ruling::Indicts(Some(cause)), None) => format!("named {} by", cause.name()),
+        (Ruling::Indicts(_), _) => "indicted by".into(),
+        (Ruling::Explains, None) => "found by".into(),
+        (Ruling::Explains, Some(_)) => "noted by".into(),
+        (Ruling::Excuses, _) => "excused by".into(),
+        (Ruling::Undecided, _) => "undecided by".into(),
+    };
+    let windows = match tally.metric {
+        Some(_) => format!(", {}", counted(tally.windows as usize, "window")),
+        None => String::new(),
+    };
+    let worst = match tally.metric {
+        Some(_) => format!(" ({} to {})", time::format(tally.from), time::format(tally.to)),
+        None => String::new(),
+    };
+    format!("{by} `{}`{windows}: {}{worst}", tally.rule.id, tally.clause(whole_or_number))
+}
+
+/// Counts without digits after the point, anything else with three significant ones.
+fn whole_or_number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e6 { format!("{value:.0}") } else { number(value) }
+}
