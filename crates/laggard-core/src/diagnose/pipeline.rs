@@ -240,7 +240,7 @@ impl Diagnoser {
         if sample.value.is_nan() {
             return;
         }
-        let start = Grid::floor(self.config.interval_s, sample.time);
+        let start = self.slot_start(sample.time);
         if start < self.closed_until {
             self.late += 1;
             return;
@@ -259,6 +259,14 @@ impl Diagnoser {
         }
         let row = open.rows[track].get_or_insert_with(|| vec![f64::NAN; width]);
         row[member.index()] = sample.value;
+    }
+
+    /// Start of the slot of a moment. Most samples are of the newest slot, and need no division.
+    fn slot_start(&self, time: UnixSeconds) -> UnixSeconds {
+        match self.newest {
+            Some(newest) if newest <= time && time.0 - newest.0 < i64::from(self.config.interval_s) => newest,
+            _ => Grid::floor(self.config.interval_s, time),
+        }
     }
 
     /// No more samples: closes what is open.
@@ -326,7 +334,18 @@ impl Diagnoser {
         self.origin.get_or_insert(open.start);
         let slot = self.grid().slot(open.start);
         self.attend(slot, &open.rows);
-        let mut scored = self.score(slot, &open.rows);
+        if self.is_worth_sharing(slot, &open.rows) {
+            let scored = self.score_on_all_cores(slot, &open.rows);
+            self.judge_all(scored);
+            return;
+        }
+        for group in self.groups.ids() {
+            let scored = self.score_group(group, slot, &open.rows);
+            self.judge_all(scored);
+        }
+    }
+
+    fn judge_all(&mut self, mut scored: Vec<ScoredWindow>) {
         for explaining in scored.iter().filter(|scored| scored.is_decided && !scored.metric.can_indict()) {
             self.groups[explaining.group].context.keep(explaining);
         }
@@ -354,26 +373,38 @@ impl Diagnoser {
         self.newest.map_or(origin, |newest| newest.max(origin))
     }
 
-    fn score(&mut self, slot: Slot, rows: &[Option<Vec<f64>>]) -> Vec<ScoredWindow> {
-        let row_of = |track: usize| rows.get(track).and_then(Option::as_ref);
-        let due = self.tracks.iter_mut().enumerate();
-        let mut due: Vec<(&mut Track, &Vec<f64>)> =
-            due.filter_map(|(index, track)| Some((track, row_of(index)?))).collect();
-        let work: usize = due.iter().map(|(_, row)| row.len()).sum();
+    /// Whether so much is to be scored that several cores are faster than one.
+    fn is_worth_sharing(&self, slot: Slot, rows: &[Option<Vec<f64>>]) -> bool {
+        let due = rows.iter().flatten();
         let completes_window = Schedule::new(self.params).completed_by(slot).is_some();
-        if due.len() > 1 && work >= WORTH_SHARING && completes_window {
-            let push = |(track, row): &mut (&mut Track, &Vec<f64>)| track.scorer.push(slot, row);
-            return due.par_iter_mut().flat_map_iter(push).collect();
+        let has_cores = rayon::current_num_threads() > 1;
+        has_cores
+            && completes_window
+            && due.clone().count() > 1
+            && due.map(Vec::len).sum::<usize>() >= WORTH_SHARING
+    }
+
+    fn score_on_all_cores(&mut self, slot: Slot, rows: &[Option<Vec<f64>>]) -> Vec<ScoredWindow> {
+        let due = self.tracks.iter_mut().zip(rows).filter_map(|(track, row)| Some((track, row.as_ref()?)));
+        let mut due: Vec<(&mut Track, &Vec<f64>)> = due.collect();
+        due.par_iter_mut().flat_map_iter(|(track, row)| track.scorer.push(slot, row)).collect()
+    }
+
+    fn score_group(&mut self, group: GroupId, slot: Slot, rows: &[Option<Vec<f64>>]) -> Vec<ScoredWindow> {
+        let mut scored = Vec::new();
+        for &track in self.track_of[group].iter().flatten() {
+            if let Some(row) = rows.get(track).and_then(Option::as_ref) {
+                scored.extend(self.tracks[track].scorer.push(slot, row));
+            }
         }
-        due.iter_mut().flat_map(|(track, row)| track.scorer.push(slot, row)).collect()
+        scored
     }
 
     fn attend(&mut self, slot: Slot, rows: &[Option<Vec<f64>>]) {
         for group in self.groups.ids() {
-            let of_group: Vec<&Vec<f64>> = (0..rows.len())
-                .filter(|&track| self.tracks[track].scorer.group == group)
-                .filter_map(|track| rows[track].as_ref())
-                .collect();
+            let tracks = self.track_of[group].iter().flatten();
+            let of_group: Vec<&Vec<f64>> =
+                tracks.filter_map(|&track| rows.get(track).and_then(Option::as_ref)).collect();
             if of_group.is_empty() {
                 continue;
             }
@@ -424,6 +455,7 @@ impl Diagnoser {
     fn report(&mut self, scored: ScoredWindow, judged: Judged) {
         let Some(track) = self.track_of[scored.group][scored.metric as usize] else { return };
         let (schedule, grid) = (self.tracks[track].scorer.schedule(), self.grid());
+        self.tracks[track].scorer.recycle(scored.window);
         let members = &self.roster.groups[scored.group].members;
         self.events.push(Event::Window(JudgedWindow {
             group: scored.group,

@@ -143,6 +143,11 @@ impl Scorer {
         windows.into_iter().map(|(index, window)| self.score(index, window)).collect()
     }
 
+    /// Takes back the memory of a window that is no longer needed.
+    pub fn recycle(&mut self, window: Window) {
+        self.windower.recycle(window);
+    }
+
     /// A member was repaired at a slot: windows that began before it say nothing of the member.
     pub fn resolve(&mut self, member: MemberIndex, slot: Slot) {
         self.joined[member] = Some(Slot(slot.0 + self.schedule().grace()));

@@ -88,7 +88,12 @@ pub struct Windower {
     taken: u64,
     sums: Vec<f64>,
     counts: Vec<f64>,
+    /// Memory of a window that is no longer needed.
+    spare: Vec<f64>,
 }
+
+/// Values of a window whose memory is used again. Larger ones are given back: many groups would hold much.
+const MOST_SPARE: usize = 1 << 19;
 
 impl Windower {
     /// For `width` components.
@@ -101,6 +106,7 @@ impl Windower {
             taken: 0,
             sums: vec![0.0; width],
             counts: vec![0.0; width],
+            spare: Vec::new(),
         }
     }
 
@@ -161,12 +167,21 @@ impl Windower {
         self.smooth.push_back(smoothed);
     }
 
+    /// Takes back the memory of a window that is no longer needed.
+    pub fn recycle(&mut self, window: Window) {
+        if window.values.capacity() <= MOST_SPARE {
+            self.spare = window.values;
+        }
+    }
+
     /// Transposes the smoothed rows, in blocks that stay in the cache; slots before a jumped gap's end are missing.
-    fn window(&self) -> Window {
+    fn window(&mut self) -> Window {
         const BLOCK: usize = 64;
         let size = self.params.size;
         let absent = size - self.smooth.len();
-        let mut values = vec![f64::NAN; self.width * size];
+        let mut values = std::mem::take(&mut self.spare);
+        values.clear();
+        values.resize(self.width * size, f64::NAN);
         for block in (0..self.width).step_by(BLOCK) {
             let end = (block + BLOCK).min(self.width);
             for (slot, row) in self.smooth.iter().enumerate() {
