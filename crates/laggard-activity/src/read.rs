@@ -434,7 +434,7 @@ fn gather<'f>(
     each: &mut dyn FnMut(&'f str, &Stretch),
 ) -> Result<(), Damage> {
     let samples = frame.times_s.len();
-    for table in frame.tables.iter().filter(|table| std::ptr::eq(table.kind, kind)) {
+    for table in frame.tables.iter().filter(|table| table.kind.id == kind.id) {
         let columns: Vec<Vec<i64>> =
             fields.iter().map(|field| tail.column(frame, table, *field)).collect::<Result<_, _>>()?;
         for (index, name) in table.names.iter().enumerate() {

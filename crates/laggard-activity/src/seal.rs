@@ -194,7 +194,7 @@ impl<'a> Batch<'a> {
             kinds.map(|kind| Layout { kind, things: BTreeMap::new(), rows: 0 }).collect();
         for frame in frames {
             for table in &frame.tables {
-                let known = layouts.iter_mut().find(|layout| std::ptr::eq(layout.kind, table.kind));
+                let known = layouts.iter_mut().find(|layout| layout.kind.id == table.kind.id);
                 let Some(layout) = known else { continue };
                 for name in table.names.iter() {
                     layout.things.entry(name.clone()).or_default().1 += frame.times_s.len();
@@ -247,7 +247,7 @@ impl<'a> Batch<'a> {
     ) -> Result<(), Damage> {
         let mut before = 0;
         for layout in &self.layouts {
-            if std::ptr::eq(layout.kind, kind) {
+            if layout.kind.id == kind.id {
                 let mut values = self.values(layout, field)?;
                 if kind.fields[field].nature == Nature::Counter {
                     layout
@@ -279,7 +279,7 @@ impl<'a> Batch<'a> {
         let mut next: BTreeMap<&str, usize> =
             layout.things.iter().map(|(name, (first, _))| (name.as_ref(), *first)).collect();
         for frame in self.frames {
-            for table in frame.tables.iter().filter(|table| std::ptr::eq(table.kind, layout.kind)) {
+            for table in frame.tables.iter().filter(|table| table.kind.id == layout.kind.id) {
                 let column = self.tail.column(frame, table, field)?;
                 for (name, samples) in table.names.iter().zip(column.chunks(frame.times_s.len())) {
                     let Some(row) = next.get_mut(name.as_ref()) else { continue };
@@ -299,7 +299,7 @@ impl<'a> Batch<'a> {
             let mut next: BTreeMap<&str, usize> =
                 layout.things.iter().map(|(name, (first, _))| (name.as_ref(), before + first)).collect();
             for frame in self.frames {
-                for table in frame.tables.iter().filter(|table| std::ptr::eq(table.kind, layout.kind)) {
+                for table in frame.tables.iter().filter(|table| table.kind.id == layout.kind.id) {
                     for name in table.names.iter() {
                         let Some(row) = next.get_mut(name.as_ref()) else { continue };
                         for value in what(frame) {

@@ -128,7 +128,7 @@ fn encode(stretch: &[Snapshot], kinds: &[&'static Kind], sequence: u64) -> Vec<u
     let tables = stretch.first().map_or(&[][..], |first| &first.tables);
     varint::write(&mut out, tables.len() as u64);
     for (index, table) in tables.iter().enumerate() {
-        let kind = kinds.iter().position(|kind| std::ptr::eq(*kind, table.kind)).unwrap_or(kinds.len());
+        let kind = kinds.iter().position(|kind| kind.id == table.kind.id).unwrap_or(kinds.len());
         varint::write(&mut out, kind as u64);
         varint::write(&mut out, table.names.len() as u64);
         table.names.iter().for_each(|name| varint::write_text(&mut out, name));
@@ -376,7 +376,7 @@ impl TailReader {
         let names: Vec<&str> = (0..cursor.count()?).map(|_| cursor.text()).collect::<Option<_>>()?;
         let before = kind.and_then(|kind| {
             let tables = self.frames.last().into_iter().flat_map(|frame| &frame.tables);
-            tables.into_iter().find(|table| std::ptr::eq(table.kind, kind))
+            tables.into_iter().find(|table| table.kind.id == kind.id)
         });
         let same = |known: &Arc<[Arc<str>]>| {
             known.len() == names.len() && known.iter().zip(&names).all(|(a, b)| a.as_ref() == *b)
@@ -403,7 +403,7 @@ fn header(payload: &[u8]) -> Option<(Origin, Vec<FileKind>)> {
     let known = KINDS
         .iter()
         .copied()
-        .filter(|kind| kinds.iter().any(|found| found.kind.is_some_and(|found| std::ptr::eq(found, *kind))));
+        .filter(|kind| kinds.iter().any(|found| found.kind.is_some_and(|found| found.id == kind.id)));
     Some((Origin { host, interval_s, kinds: known.collect() }, kinds))
 }
 

@@ -1,6 +1,7 @@
 //! Sizes of transactions, as [`crate::kind::TRANSFER`] has them: powers of two, each with what is larger than the one before.
 
 use crate::ABSENT;
+use crate::kind::TransferField;
 
 /// The smallest size is two to this: a sector.
 const SMALLEST: u32 = 9;
@@ -9,17 +10,17 @@ const SMALLEST: u32 = 9;
 pub const SIZES: usize = 18;
 
 /// The field with the bytes read; that with the bytes written follows.
-pub const BYTES: usize = 0;
+pub const BYTES: usize = TransferField::BytesRead.index();
 /// The field with the size of the target; that with what is free follows.
-pub const SPACE: usize = 2;
+pub const SPACE: usize = TransferField::SpaceTotalKb.index();
 /// The field of the smallest reads; the larger follow, then the writes.
-pub const COUNTS: usize = 4;
+pub const COUNTS: usize = TransferField::R512.index();
 /// The field with all reads, whatever their size; that with all writes follows.
-pub const ALL: usize = COUNTS + 2 * SIZES;
+pub const ALL: usize = TransferField::RAll.index();
 /// The field with the sectors that they read; that with the sectors written follows.
-pub const SECTORS: usize = ALL + 2;
+pub const SECTORS: usize = TransferField::RSectors.index();
 /// How many fields there are.
-pub const FIELDS: usize = SECTORS + 2;
+pub const FIELDS: usize = TransferField::WSectors.index() + 1;
 
 /// What is known of a target at one moment.
 pub type Row = [i64; FIELDS];

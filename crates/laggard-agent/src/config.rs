@@ -285,8 +285,8 @@ impl Config {
     pub fn kinds(&self) -> Vec<&'static laggard_activity::kind::Kind> {
         let sources = crate::source::sources(self);
         let yields = |kind: &&'static laggard_activity::kind::Kind| {
-            std::ptr::eq(*kind, &raw const laggard_activity::kind::GAP)
-                || sources.iter().flat_map(|source| source.kinds()).any(|known| std::ptr::eq(known, *kind))
+            kind.id == laggard_activity::kind::KindId::Gap
+                || sources.iter().flat_map(|source| source.kinds()).any(|known| known.id == kind.id)
         };
         laggard_activity::kind::KINDS.iter().copied().filter(yields).collect()
     }

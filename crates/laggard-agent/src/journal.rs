@@ -310,7 +310,7 @@ fn is_another_file(current: &Current, time_s: i64) -> bool {
 /// A snapshot that also says why others are missing.
 pub fn with_gap(snapshot: &Snapshot, reason: &str) -> Snapshot {
     let mut snapshot = snapshot.clone();
-    match snapshot.tables.last_mut().filter(|table| std::ptr::eq(table.kind, &raw const GAP)) {
+    match snapshot.tables.last_mut().filter(|table| table.kind.id == laggard_activity::kind::KindId::Gap) {
         Some(gaps) => gaps.push(reason, &[1]),
         None => {
             let mut gaps = Table::new(&GAP);

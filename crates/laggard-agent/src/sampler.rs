@@ -83,9 +83,8 @@ impl Sampler {
         if !gaps.names.is_empty() {
             found.push(gaps);
         }
-        let order = |kind: &'static Kind| {
-            laggard_activity::kind::KINDS.iter().position(|known| std::ptr::eq(*known, kind))
-        };
+        let order =
+            |kind: &'static Kind| laggard_activity::kind::KINDS.iter().position(|known| known.id == kind.id);
         found.sort_by_key(|table| order(table.kind));
         Snapshot { time_s, late_ms, tables: found }
     }
@@ -93,7 +92,7 @@ impl Sampler {
 
 /// Two sources may yield one kind.
 fn join(found: &mut Vec<Table>, mut table: Table) {
-    match found.iter_mut().find(|known| std::ptr::eq(known.kind, table.kind)) {
+    match found.iter_mut().find(|known| known.kind.id == table.kind.id) {
         Some(known) => {
             known.names.append(&mut table.names);
             known.values.append(&mut table.values);

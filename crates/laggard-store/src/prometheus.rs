@@ -5,7 +5,7 @@
 //! else. An hour is asked for at a time, less where the server finds that too much.
 
 use crate::time;
-use laggard_activity::kind::{DISK, Kind, NET, TCP};
+use laggard_activity::kind::{DISK, DiskField, Kind, KindId, NET, NetField, TCP, TcpField};
 use laggard_activity::{ABSENT, Damage, Origin, Snapshot, Table, TailReader, TailWriter, name, seal};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
@@ -71,39 +71,39 @@ pub enum FetchError {
 }
 
 /// A metric of node_exporter, the field it fills, and its factor.
-type Wanted = (&'static str, &'static Kind, &'static str, f64);
+type Wanted = (&'static str, &'static Kind, usize, f64);
 
 const WANTED: [Wanted; 30] = [
-    ("node_disk_reads_completed_total", &DISK, "reads", 1.0),
-    ("node_disk_reads_merged_total", &DISK, "reads_merged", 1.0),
-    ("node_disk_read_bytes_total", &DISK, "sectors_read", 1.0 / 512.0),
-    ("node_disk_read_time_seconds_total", &DISK, "read_ms", 1000.0),
-    ("node_disk_writes_completed_total", &DISK, "writes", 1.0),
-    ("node_disk_writes_merged_total", &DISK, "writes_merged", 1.0),
-    ("node_disk_written_bytes_total", &DISK, "sectors_written", 1.0 / 512.0),
-    ("node_disk_write_time_seconds_total", &DISK, "write_ms", 1000.0),
-    ("node_disk_io_now", &DISK, "in_flight", 1.0),
-    ("node_disk_io_time_seconds_total", &DISK, "io_ms", 1000.0),
-    ("node_disk_io_time_weighted_seconds_total", &DISK, "queue_extra_ms", 1000.0),
-    ("node_disk_discards_completed_total", &DISK, "discards", 1.0),
-    ("node_disk_discards_merged_total", &DISK, "discards_merged", 1.0),
-    ("node_disk_discarded_sectors_total", &DISK, "sectors_discarded", 1.0),
-    ("node_disk_discard_time_seconds_total", &DISK, "discard_ms", 1000.0),
-    ("node_disk_flush_requests_total", &DISK, "flushes", 1.0),
-    ("node_disk_flush_requests_time_seconds_total", &DISK, "flush_ms", 1000.0),
-    ("node_network_receive_bytes_total", &NET, "rx_bytes", 1.0),
-    ("node_network_receive_packets_total", &NET, "rx_packets", 1.0),
-    ("node_network_receive_errs_total", &NET, "rx_errors", 1.0),
-    ("node_network_receive_drop_total", &NET, "rx_dropped", 1.0),
-    ("node_network_transmit_bytes_total", &NET, "tx_bytes", 1.0),
-    ("node_network_transmit_packets_total", &NET, "tx_packets", 1.0),
-    ("node_network_transmit_errs_total", &NET, "tx_errors", 1.0),
-    ("node_network_transmit_drop_total", &NET, "tx_dropped", 1.0),
-    ("node_netstat_Tcp_CurrEstab", &TCP, "established", 1.0),
-    ("node_netstat_Tcp_InSegs", &TCP, "in_segments", 1.0),
-    ("node_netstat_Tcp_OutSegs", &TCP, "out_segments", 1.0),
-    ("node_netstat_Tcp_RetransSegs", &TCP, "retransmitted", 1.0),
-    ("node_netstat_Tcp_InErrs", &TCP, "in_errors", 1.0),
+    ("node_disk_reads_completed_total", &DISK, DiskField::Reads.index(), 1.0),
+    ("node_disk_reads_merged_total", &DISK, DiskField::ReadsMerged.index(), 1.0),
+    ("node_disk_read_bytes_total", &DISK, DiskField::SectorsRead.index(), 1.0 / 512.0),
+    ("node_disk_read_time_seconds_total", &DISK, DiskField::ReadMs.index(), 1000.0),
+    ("node_disk_writes_completed_total", &DISK, DiskField::Writes.index(), 1.0),
+    ("node_disk_writes_merged_total", &DISK, DiskField::WritesMerged.index(), 1.0),
+    ("node_disk_written_bytes_total", &DISK, DiskField::SectorsWritten.index(), 1.0 / 512.0),
+    ("node_disk_write_time_seconds_total", &DISK, DiskField::WriteMs.index(), 1000.0),
+    ("node_disk_io_now", &DISK, DiskField::InFlight.index(), 1.0),
+    ("node_disk_io_time_seconds_total", &DISK, DiskField::IoMs.index(), 1000.0),
+    ("node_disk_io_time_weighted_seconds_total", &DISK, DiskField::QueueExtraMs.index(), 1000.0),
+    ("node_disk_discards_completed_total", &DISK, DiskField::Discards.index(), 1.0),
+    ("node_disk_discards_merged_total", &DISK, DiskField::DiscardsMerged.index(), 1.0),
+    ("node_disk_discarded_sectors_total", &DISK, DiskField::SectorsDiscarded.index(), 1.0),
+    ("node_disk_discard_time_seconds_total", &DISK, DiskField::DiscardMs.index(), 1000.0),
+    ("node_disk_flush_requests_total", &DISK, DiskField::Flushes.index(), 1.0),
+    ("node_disk_flush_requests_time_seconds_total", &DISK, DiskField::FlushMs.index(), 1000.0),
+    ("node_network_receive_bytes_total", &NET, NetField::RxBytes.index(), 1.0),
+    ("node_network_receive_packets_total", &NET, NetField::RxPackets.index(), 1.0),
+    ("node_network_receive_errs_total", &NET, NetField::RxErrors.index(), 1.0),
+    ("node_network_receive_drop_total", &NET, NetField::RxDropped.index(), 1.0),
+    ("node_network_transmit_bytes_total", &NET, NetField::TxBytes.index(), 1.0),
+    ("node_network_transmit_packets_total", &NET, NetField::TxPackets.index(), 1.0),
+    ("node_network_transmit_errs_total", &NET, NetField::TxErrors.index(), 1.0),
+    ("node_network_transmit_drop_total", &NET, NetField::TxDropped.index(), 1.0),
+    ("node_netstat_Tcp_CurrEstab", &TCP, TcpField::Established.index(), 1.0),
+    ("node_netstat_Tcp_InSegs", &TCP, TcpField::InSegments.index(), 1.0),
+    ("node_netstat_Tcp_OutSegs", &TCP, TcpField::OutSegments.index(), 1.0),
+    ("node_netstat_Tcp_RetransSegs", &TCP, TcpField::Retransmitted.index(), 1.0),
+    ("node_netstat_Tcp_InErrs", &TCP, TcpField::InErrors.index(), 1.0),
 ];
 
 /// Asked for at once; and the least before giving up.
@@ -209,16 +209,12 @@ fn agent(request: &Request) -> Result<ureq::Agent, FetchError> {
 
 fn samples(agent: &ureq::Agent, request: &Request, from_s: i64, to_s: i64) -> Result<Samples, Refusal> {
     let mut all = Samples::new();
-    for (metric, kind, field, factor) in WANTED {
-        let Some(place) = kind.field(field) else { continue };
+    for (metric, kind, place, factor) in WANTED {
         for series in ask(agent, request, metric, from_s, to_s)? {
             let label = |name: &str| series.metric.get(name).map(String::as_str);
             let Some(host) = label("instance").map(host_of) else { continue };
             let thing = label("device").unwrap_or("tcp").to_string();
-            let order = laggard_activity::kind::KINDS
-                .iter()
-                .position(|known| std::ptr::eq(*known, kind))
-                .unwrap_or(0);
+            let order = kind.id as usize;
             let moments = all.entry(host).or_default();
             for (moment, value) in &series.values {
                 let Ok(value) = value.parse::<f64>() else { continue };
@@ -239,12 +235,12 @@ fn samples(agent: &ureq::Agent, request: &Request, from_s: i64, to_s: i64) -> Re
 
 /// The weighted time is told as a difference to the others.
 fn as_difference((order, _): &(usize, String), row: &mut [i64]) {
-    if !std::ptr::eq(laggard_activity::kind::KINDS[*order], &raw const DISK) {
+    if laggard_activity::kind::KINDS[*order].id != KindId::Disk {
         return;
     }
-    let place = |name: &str| DISK.field(name).unwrap_or(0);
-    let spent = ["read_ms", "write_ms", "discard_ms", "flush_ms"].map(|name| row[place(name)]);
-    let queue = &mut row[place("queue_extra_ms")];
+    let spent = [DiskField::ReadMs, DiskField::WriteMs, DiskField::DiscardMs, DiskField::FlushMs];
+    let spent = spent.map(|field| row[field.index()]);
+    let queue = &mut row[DiskField::QueueExtraMs.index()];
     if *queue != ABSENT {
         *queue -= spent.into_iter().filter(|ms| *ms != ABSENT).sum::<i64>();
     }
@@ -391,7 +387,7 @@ fn snapshot((moment_ms, rows): (i64, BTreeMap<(usize, String), Vec<i64>>)) -> Sn
     let mut tables: Vec<Table> = Vec::new();
     for ((order, thing), values) in rows {
         let kind = laggard_activity::kind::KINDS[order];
-        if tables.last().is_none_or(|table| !std::ptr::eq(table.kind, kind)) {
+        if tables.last().is_none_or(|table| table.kind.id != kind.id) {
             tables.push(Table::new(kind));
         }
         if let Some(table) = tables.last_mut() {

@@ -3,10 +3,11 @@
 //! There are few of them in use, so that each is simply read as values; a counter that falls, or a hole, is an interval not known.
 
 use crate::activity::Hosts;
-use crate::transfer::PATIENCE_MS;
-use laggard_activity::ABSENT;
-use laggard_activity::kind::LUSTRE;
+use laggard_activity::kind::{LUSTRE, LustreField};
+use laggard_activity::{ABSENT, growth};
 use std::collections::BTreeMap;
+
+const FIELDS: [usize; 2] = [LustreField::Calls.index(), LustreField::Total.index()];
 
 /// What one statistic grew in one interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,9 +47,9 @@ pub fn replay(
                     continue;
                 }
             };
-            let patience_ms = PATIENCE_MS * i64::from(file.interval_s.max(1));
+            let patience_ms = growth::patience_ms(i64::from(file.interval_s));
             for segment in 0..counters.segments() {
-                let read = counters.scan(segment, &LUSTRE, &[0, 1], &mut |stretch| {
+                let read = counters.scan(segment, &LUSTRE, &FIELDS, &mut |stretch| {
                     let Some((target, what)) =
                         stretch.name.split_once(':').filter(|(target, what)| wanted(target, what))
                     else {
@@ -82,12 +83,11 @@ pub fn replay(
 /// Seconds, calls and sum between two samples; nothing where they do not follow each other, or a counter fell.
 fn grown(last: [i64; 3], now: [i64; 3], patience_ms: i64) -> Option<(f64, f64, Option<f64>)> {
     let passed_ms = now[0].checked_sub(last[0]).filter(|passed| (1..=patience_ms).contains(passed))?;
-    let known = |field: usize| last[field] != ABSENT && now[field] != ABSENT;
-    let step = |field: usize| (now[field] - last[field]) as f64;
-    if !known(1) || step(1) < 0.0 || known(2) && step(2) < 0.0 {
-        return None;
-    }
-    Some((passed_ms as f64 / 1000.0, step(1), known(2).then(|| step(2))))
+    let is_known = |field: usize| last[field] != ABSENT && now[field] != ABSENT;
+    let step = |field: usize| growth::grown(LUSTRE.id, last[field], now[field]).map(|step| step as f64);
+    let calls = step(1).filter(|_| is_known(1))?;
+    let total = if is_known(2) { Some(step(2)?) } else { None };
+    Some((passed_ms as f64 / 1000.0, calls, total))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::align::{self, Slice};
 use crate::counters::{Counters, Fresh};
 use crate::recording::Recording;
 use laggard_activity::Thing;
-use laggard_activity::kind::{DISK, PEER};
+use laggard_activity::kind::KindId;
 use laggard_core::diagnose::Sample;
 use laggard_core::ids::ComponentId;
 use laggard_core::model::{Metric, Roster};
@@ -76,9 +76,9 @@ impl Live {
 /// A disk, or a server, that the host did not have before.
 fn unknown(host: &HostFiles, fresh: &Fresh) -> Option<String> {
     let is_unknown = |thing: &Thing| match thing.name.strip_prefix("server:") {
-        _ if std::ptr::eq(thing.kind, &DISK) => !host.disks.contains_key(&thing.name),
-        Some(address) if std::ptr::eq(thing.kind, &PEER) => !host.server_components.contains_key(address),
-        None if std::ptr::eq(thing.kind, &PEER) => !host.has_clients,
+        _ if thing.kind.id == KindId::Disk => !host.disks.contains_key(&thing.name),
+        Some(address) if thing.kind.id == KindId::Peer => !host.server_components.contains_key(address),
+        None if thing.kind.id == KindId::Peer => !host.has_clients,
         _ => false,
     };
     let things = fresh.inventory(0).unwrap_or_default();

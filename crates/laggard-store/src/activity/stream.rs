@@ -5,11 +5,14 @@ use super::{HostFiles, Hosts, summary};
 use crate::counters::Counters;
 use crate::recording::Series;
 use crate::time;
-use laggard_activity::kind::{Kind, PEER};
-use laggard_activity::{ABSENT, Damage, Stretch};
+use laggard_activity::kind::{Kind, PEER, PeerField};
+use laggard_activity::{ABSENT, Damage, Stretch, growth};
 use laggard_core::model::Metric;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+
+/// What is read of sockets.
+const SOCKET_FIELDS: [usize; 2] = [PeerField::Sockets.index(), PeerField::Cwnd.index()];
 
 /// Replayed at once. Sealed files have an hour in a row group.
 const CHUNK_S: i64 = 3600;
@@ -225,7 +228,8 @@ impl HostStream {
         let Reading { grid_s, bounds_s, wanted, disks, interfaces } = reading;
         let interval_s = i64::from(activity.origin().interval_s);
         let (grid_s, bounds_s) = (*grid_s, *bounds_s);
-        let clock = Grid { grid_s, bounds_s, interval_s, patience_ms: 3000 * grid_s.max(interval_s) };
+        let clock =
+            Grid { grid_s, bounds_s, interval_s, patience_ms: growth::patience_ms(grid_s.max(interval_s)) };
         let mut outcomes = Vec::new();
         if !disks.fields.is_empty() {
             let lanes = &mut self.disks;
@@ -246,7 +250,7 @@ impl HostStream {
         if wanted.iter().any(|metric| matches!(metric, Metric::CwndToClients | Metric::CwndFromClients)) {
             let (clients, host) = (&mut self.clients, &self.host);
             // Sockets, and the sum of their windows.
-            let read = activity.scan(segment, &PEER, &[0, 1], &mut |stretch| {
+            let read = activity.scan(segment, &PEER, &SOCKET_FIELDS, &mut |stretch| {
                 let lane = match stretch.name.strip_prefix("server:") {
                     None => &mut *clients,
                     Some(address) => match host.server_components.get(address) {

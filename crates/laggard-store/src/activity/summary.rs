@@ -4,7 +4,7 @@
 //! which state of its file it was made from; one that is missing or older is made again, where the store can be written.
 
 use super::FileInfo;
-use laggard_activity::kind::{Kind, PEER};
+use laggard_activity::kind::{Kind, KindId};
 use laggard_activity::seal;
 use laggard_activity::{
     ABSENT, Activity, Damage, Origin, Snapshot, Stretch, Table, TailReader, TailWriter, name,
@@ -126,7 +126,7 @@ fn slots(stretch: &Stretch) -> Vec<(usize, usize)> {
 }
 
 fn of_slot(kind: &'static Kind, samples: &[i64]) -> i64 {
-    if std::ptr::eq(kind, &raw const PEER) {
+    if kind.id == KindId::Peer {
         return samples.iter().filter(|value| **value != ABSENT).sum();
     }
     samples.last().copied().unwrap_or(ABSENT)

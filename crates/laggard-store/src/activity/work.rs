@@ -3,8 +3,8 @@
 //! Downsampling by work (LISA'13, section 4.2): what was done in a slot is the difference of what was ever done; a mean time is
 //! time spent over requests completed. Never a mean of means.
 
-use laggard_activity::ABSENT;
-use laggard_activity::kind::{DISK, Kind, NET};
+use laggard_activity::kind::{DISK, DiskField, Kind, KindId, NET, NetField};
+use laggard_activity::{ABSENT, growth};
 use laggard_core::model::Metric;
 
 /// What is summed over a slot, for disks and for interfaces: a place in [`Sums`].
@@ -31,36 +31,31 @@ mod place {
 /// Work of one thing in one slot.
 pub type Sums = [f64; 8];
 
-/// A field, and what it counts for.
-type Counted = (&'static str, usize);
+/// A field's place, and what it counts for.
+type Counted = (usize, usize);
 
 const OF_DISKS: [Counted; 13] = [
-    ("requests", place::REQUESTS),
-    ("reads", place::REQUESTS),
-    ("writes", place::REQUESTS),
-    ("discards", place::REQUESTS),
-    ("sectors_read", place::SECTORS_READ),
-    ("sectors_written", place::SECTORS_WRITTEN),
-    ("sectors_discarded", place::SECTORS_DISCARDED),
-    ("read_ms", place::WAIT_MS),
-    ("write_ms", place::WAIT_MS),
-    ("discard_ms", place::WAIT_MS),
-    ("io_ms", place::BUSY_MS),
-    ("flush_ms", place::QUEUE_MS),
-    ("queue_extra_ms", place::QUEUE_MS),
+    (DiskField::Requests.index(), place::REQUESTS),
+    (DiskField::Reads.index(), place::REQUESTS),
+    (DiskField::Writes.index(), place::REQUESTS),
+    (DiskField::Discards.index(), place::REQUESTS),
+    (DiskField::SectorsRead.index(), place::SECTORS_READ),
+    (DiskField::SectorsWritten.index(), place::SECTORS_WRITTEN),
+    (DiskField::SectorsDiscarded.index(), place::SECTORS_DISCARDED),
+    (DiskField::ReadMs.index(), place::WAIT_MS),
+    (DiskField::WriteMs.index(), place::WAIT_MS),
+    (DiskField::DiscardMs.index(), place::WAIT_MS),
+    (DiskField::IoMs.index(), place::BUSY_MS),
+    (DiskField::FlushMs.index(), place::QUEUE_MS),
+    (DiskField::QueueExtraMs.index(), place::QUEUE_MS),
 ];
 
 const OF_INTERFACES: [Counted; 4] = [
-    ("rx_bytes", place::RX_BYTES),
-    ("tx_bytes", place::TX_BYTES),
-    ("rx_packets", place::RX_PACKETS),
-    ("tx_packets", place::TX_PACKETS),
+    (NetField::RxBytes.index(), place::RX_BYTES),
+    (NetField::TxBytes.index(), place::TX_BYTES),
+    (NetField::RxPackets.index(), place::RX_PACKETS),
+    (NetField::TxPackets.index(), place::TX_PACKETS),
 ];
-
-/// Counters of disks and interfaces are told in 32 bits by some kernels, and milliseconds by all.
-const WRAP: i64 = 1 << 32;
-/// The largest step that passes for a wrap.
-const LONGEST_STEP: i64 = WRAP / 8;
 
 /// Which fields of a kind must be read for the wanted metrics, and what each counts for.
 #[derive(Debug, Clone)]
@@ -109,11 +104,16 @@ impl Plan {
         let taken: Vec<&Counted> = counted.iter().filter(|(_, place)| needed.contains(place)).collect();
         Plan {
             kind,
-            fields: taken.iter().filter_map(|(name, _)| kind.field(name)).collect(),
+            fields: taken.iter().map(|(field, _)| *field).collect(),
             places: taken.iter().map(|(_, place)| *place).collect(),
-            signed: taken.iter().map(|(name, _)| *name == "queue_extra_ms").collect(),
+            signed: taken.iter().map(|(field, _)| is_signed(kind, *field)).collect(),
         }
     }
+}
+
+/// Whether a field may go down by itself.
+fn is_signed(kind: &Kind, field: usize) -> bool {
+    kind.id == KindId::Disk && field == DiskField::QueueExtraMs.index()
 }
 
 /// The latest sample of one thing.
@@ -139,15 +139,13 @@ impl Latest {
         for (index, last) in self.values.iter_mut().enumerate() {
             let now = value(index);
             if now != ABSENT && *last != ABSENT {
-                let mut difference = now.wrapping_sub(*last);
-                if plan.signed[index] {
-                    difference = (difference + WRAP / 2).rem_euclid(WRAP) - WRAP / 2;
-                } else if difference < 0 {
-                    // A wrap leaves a small step forward from near the end; a restart does not, in one counter or another.
-                    difference += WRAP;
-                    restarted |= *last >= WRAP || difference >= LONGEST_STEP;
-                }
-                sums[plan.places[index]] += difference as f64;
+                let step = match plan.signed[index] {
+                    true => Some(growth::moved(*last, now)),
+                    false => growth::grown(plan.kind.id, *last, now),
+                };
+                // One counter that restarted tells that all did.
+                restarted |= step.is_none();
+                sums[plan.places[index]] += step.unwrap_or(0) as f64;
             }
             *last = now;
         }
@@ -221,6 +219,8 @@ pub fn of_sockets(sums: &Sums) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const WRAP: i64 = 1 << 32;
 
     const ALL: [Metric; 8] = [
         Metric::Tps,

@@ -72,7 +72,7 @@ impl Sysstat {
                     .activities
                     .iter()
                     .filter_map(|listed| listed.understood.as_ref())
-                    .any(|known| std::ptr::eq(known.kind, *kind))
+                    .any(|known| known.kind.id == kind.id)
             })
             .collect();
         let origin = Origin { host: layout.host.clone(), interval_s: 1, kinds };
@@ -325,8 +325,7 @@ impl Counters for Sysstat {
             let drift_ms = boot + record.uptime_ms - record.time_s * 1000;
             let late_ms = if drift_ms.abs() < 2000 { drift_ms } else { 0 };
             for (listed, items) in &record.items {
-                let Some(known) = listed.understood.as_ref().filter(|known| std::ptr::eq(known.kind, kind))
-                else {
+                let Some(known) = listed.understood.as_ref().filter(|known| known.kind.id == kind.id) else {
                     continue;
                 };
                 // The first item of the CPUs is all of them together.

@@ -8,7 +8,7 @@ use crate::activity::following::Following;
 use crate::activity::live::Look;
 use crate::counters::{Counters, Fresh};
 use laggard_activity::Thing;
-use laggard_activity::kind::{DISK, TRANSFER};
+use laggard_activity::kind::KindId;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -62,10 +62,8 @@ fn unknown(
     is_known: &dyn Fn(&str) -> bool,
 ) -> Option<String> {
     let is_target = |thing: &Thing| match file_system(&thing.name) {
-        Some(_) => std::ptr::eq(thing.kind, &TRANSFER),
-        None => {
-            serves != Some(true) && (std::ptr::eq(thing.kind, &DISK) || std::ptr::eq(thing.kind, &TRANSFER))
-        }
+        Some(_) => thing.kind.id == KindId::Transfer,
+        None => serves != Some(true) && matches!(thing.kind.id, KindId::Disk | KindId::Transfer),
     };
     let things = fresh.inventory(0).unwrap_or_default();
     let names = things.iter().filter(|thing| is_target(thing) && is_for_data(&thing.name));

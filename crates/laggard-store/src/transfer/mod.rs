@@ -19,16 +19,13 @@ use crate::counters::Counters;
 use crate::time;
 use laggard_activity::kind::TRANSFER;
 use laggard_activity::transfer::{ALL, COUNTS, SPACE};
-use laggard_activity::{ABSENT, Damage};
+use laggard_activity::{ABSENT, Damage, growth};
 use pass::Pass;
 use sizes::{Gaps, Sizes};
 use slots::Slots;
 use source::Source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// A sample so many milliseconds, for each second of the interval, after the one before it follows it; later, one between them is missing.
-pub(crate) const PATIENCE_MS: i64 = 1500;
 
 /// Something that moves data to a disk: a Lustre target, or a block device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,7 +149,7 @@ impl Plan {
         counters: &dyn Counters,
         segment: usize,
     ) -> (Option<Gaps>, Vec<Damage>) {
-        let patience_ms = PATIENCE_MS * i64::from(counters.origin().interval_s.max(1));
+        let patience_ms = growth::patience_ms(i64::from(counters.origin().interval_s));
         let (mut counted, mut damaged) = (None, Vec::new());
         let place = |thing: &str| self.place(host, thing);
         match pass.read(counters, segment, (host, &self.by_size), patience_ms, &place) {

@@ -5,8 +5,8 @@ use super::sizes::Gaps;
 use super::slots::{Slots, TargetLoad};
 use super::source::{Meaning, Source};
 use crate::counters::Counters;
-use laggard_activity::kind::TRANSFER;
-use laggard_activity::{ABSENT, Damage, Growth, Piece, Rows};
+use laggard_activity::kind::KindId;
+use laggard_activity::{ABSENT, Damage, Growth, Piece, Rows, growth};
 use laggard_core::fsu::Load;
 use std::ops::Range;
 
@@ -50,6 +50,8 @@ pub struct Pass {
     latest: Vec<Vec<Latest>>,
     things: Vec<Thing>,
     rows: Intervals,
+    /// What is being read.
+    kind: KindId,
     /// Whether the source tells sizes, and bytes for clients.
     counts_sizes: bool,
 }
@@ -128,6 +130,7 @@ impl Pass {
             latest: vec![Vec::new(); best.len()],
             things: Vec::new(),
             rows: Intervals::default(),
+            kind: KindId::Transfer,
             counts_sizes: false,
         }
     }
@@ -188,7 +191,8 @@ impl Pass {
         patience_ms: i64,
         place: &dyn Fn(&str) -> Option<usize>,
     ) {
-        self.counts_sizes = std::ptr::eq(source.kind, &TRANSFER);
+        self.kind = source.kind.id;
+        self.counts_sizes = self.kind == KindId::Transfer;
         self.rows.reset(rows.times_s.len(), self.counts_sizes);
         for (name, range) in &rows.things {
             let Some(target) = place(name) else { continue };
@@ -231,7 +235,7 @@ impl Pass {
             match (value, before) {
                 (ABSENT, _) => self.lose(at, meaning, Lost::Uncounted),
                 (_, ABSENT) => self.lose(at, meaning, Lost::Hole),
-                _ => self.grow(index, at, meaning, value.saturating_sub(before)),
+                _ => self.grow(index, at, meaning, (before, value)),
             }
             (at, part) = (at + 1, others);
         }
@@ -265,23 +269,24 @@ impl Pass {
             self.lose(rows.start, meaning, Lost::Hole);
             (value, steps, rows.start) = (*first, others, rows.start + 1);
         }
-        let mut is_down = false;
-        for step in steps {
-            is_down |= *step < 0;
-            value = value.wrapping_add(*step);
+        if steps.iter().all(|step| *step >= 0) {
+            value = steps.iter().fold(value, |value, step| value.wrapping_add(*step));
+            self.add(index, rows, meaning, steps);
+            return value;
         }
-        match is_down {
-            true => rows.zip(steps).for_each(|(at, step)| self.grow(index, at, meaning, *step)),
-            false => self.add(index, rows, meaning, steps),
+        for (at, step) in rows.zip(steps) {
+            let now = value.wrapping_add(*step);
+            self.grow(index, at, meaning, (value, now));
+            value = now;
         }
         value
     }
 
-    /// A step of one interval; one down loses it.
-    fn grow(&mut self, index: usize, at: usize, meaning: Meaning, step: i64) {
-        match step {
-            0.. => self.add(index, at..at + 1, meaning, &[step]),
-            _ => {
+    /// A step of one interval, from a value to the next; a restart loses it.
+    fn grow(&mut self, index: usize, at: usize, meaning: Meaning, (last, now): (i64, i64)) {
+        match growth::grown(self.kind, last, now) {
+            Some(step) => self.add(index, at..at + 1, meaning, &[step]),
+            None => {
                 self.rows.lost[at].get_or_insert(Lost::Reset);
             }
         }

@@ -1,7 +1,7 @@
 //! Where transactions are counted: by size, of Lustre's targets and by the agent's source `block`; or only how many and how much, of any
 //! block device. The utilization needs no more than that; what sizes there were, only the first can say.
 
-use laggard_activity::kind::{DISK, Kind, TRANSFER};
+use laggard_activity::kind::{DISK, DiskField, Kind, TRANSFER};
 use laggard_activity::transfer::{ALL, BYTES, COUNTS, SECTORS, SIZES};
 
 /// What a field counts; 0 is reads, 1 is writes.
@@ -43,14 +43,13 @@ impl Source {
 
     /// Block devices as /proc/diskstats counts them.
     pub fn of_disks() -> Source {
-        let named = [
-            ("reads", Meaning::Transactions(0)),
-            ("sectors_read", Meaning::Sectors(0)),
-            ("writes", Meaning::Transactions(1)),
-            ("sectors_written", Meaning::Sectors(1)),
+        let fields = [
+            (DiskField::Reads.index(), Meaning::Transactions(0)),
+            (DiskField::SectorsRead.index(), Meaning::Sectors(0)),
+            (DiskField::Writes.index(), Meaning::Transactions(1)),
+            (DiskField::SectorsWritten.index(), Meaning::Sectors(1)),
         ];
-        let fields = named.into_iter().filter_map(|(name, meaning)| Some((DISK.field(name)?, meaning)));
-        Source { kind: &DISK, fields: fields.collect() }
+        Source { kind: &DISK, fields: fields.into() }
     }
 }
 

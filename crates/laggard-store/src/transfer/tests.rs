@@ -1,7 +1,7 @@
 use super::*;
 use crate::problem::Problems;
 use crate::read::read;
-use laggard_activity::kind::{DISK, Kind};
+use laggard_activity::kind::{DISK, DiskField, Kind};
 use laggard_activity::parquet::Reader;
 use laggard_activity::transfer::{FIELDS, Row, SECTORS, sum_up};
 use laggard_activity::{Origin, Snapshot, Table, TailReader, TailWriter, name, seal};
@@ -282,6 +282,44 @@ fn a_counter_that_wraps_loses_one_interval() {
     let (_, slots, account) = replayed(folder.path(), 5);
     assert_eq!((account.resets, slots.len()), (1, 98));
     assert!(slots.values().flatten().all(|load| load.load.reads == 2.0));
+}
+
+/// Both readers of disks, that of metrics and that of loads, take the same growth from the same counters.
+#[test]
+fn a_disk_that_wraps_at_32_bits_or_misses_a_sample_loses_nothing() {
+    const WRAP: i64 = 1 << 32;
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Origin { host: "oss1".into(), interval_s: 1, kinds: vec![&DISK] };
+    let path = folder.path().join(name::stem("oss1", START_S) + ".tail");
+    let snapshot = |second: i64| {
+        let mut row = vec![ABSENT; DISK.fields.len()];
+        for (field, each) in [(DiskField::Reads, 10), (DiskField::SectorsRead, 80), (DiskField::ReadMs, 50)] {
+            // Sectors wrap after ten seconds.
+            let from = if field == DiskField::SectorsRead { WRAP - 800 } else { 0 };
+            row[field.index()] = (from + each * second) % WRAP;
+        }
+        row[DiskField::Writes.index()] = 0;
+        row[DiskField::SectorsWritten.index()] = 0;
+        let mut table = Table::new(&DISK);
+        table.push("sda", &row);
+        Snapshot { time_s: START_S + second, late_ms: 0, tables: vec![table] }
+    };
+    // One sample is missing at 20, three at 30 to 32.
+    let recorded = (0..60).filter(|second| *second != 20 && !(30..33).contains(second));
+    let snapshots: Vec<Snapshot> = recorded.map(snapshot).collect();
+    TailWriter::create(&path, origin, 0).unwrap().append(&snapshots).unwrap();
+    let (_, slots, account) = replayed(folder.path(), 5);
+    assert_eq!((account.resets, account.holes), (0, 1), "four seconds between samples are a hole, two are not");
+    assert!(slots.values().flatten().all(|load| load.load.read_bytes == 80.0 * 512.0 * load.seconds));
+    let recording = read(&[folder.path().to_path_buf()], None, &mut Problems::default(), &|_, _| {}).unwrap();
+    let roster = laggard_core::model::Roster::new(recording.observed(), None);
+    let mut rates = Vec::new();
+    crate::align::Aligned::new(&recording, &roster, 1, |metric| metric == laggard_core::model::Metric::RdSec)
+        .replay(|sample| rates.push((sample.time.0 - START_S, sample.value)));
+    assert!(rates.iter().all(|(_, value)| *value == 80.0), "{rates:?}");
+    let known: Vec<i64> = rates.iter().map(|(second, _)| *second).collect();
+    assert!(!known.contains(&20) && known.contains(&21), "what grew over one missing sample is known");
+    assert!(!known.contains(&33) && known.contains(&34), "over three it is not");
 }
 
 #[test]
