@@ -124,7 +124,8 @@ impl Evidence {
     /// How the level mostly related to the peers'.
     pub fn relation(&self) -> Relation {
         let seen = |relation: &Relation| self.relations[*relation as usize];
-        Relation::ALL.into_iter().max_by_key(seen).unwrap_or(Relation::Alike)
+        // Of equally frequent ones the first: a difference outranks none.
+        Relation::ALL.into_iter().rev().max_by_key(seen).unwrap_or(Relation::Alike)
     }
 
     /// Whether the component mostly jittered.
@@ -206,5 +207,78 @@ impl Episode {
     /// Whether any metric mostly relates to the peers like this.
     pub fn is_mostly(&self, relation: Relation) -> bool {
         self.evidence.values().any(|evidence| evidence.relation() == relation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::cdf::CDF;
+
+    fn observation(relation: Relation, severity: f64) -> Observation {
+        Observation {
+            from: UnixSeconds(0),
+            to: UnixSeconds(60),
+            score: severity,
+            threshold: 1.0,
+            level: 2.0,
+            peer_level: 1.0,
+            ratio: 2.0,
+            relation,
+            is_busy: false,
+            jitters: false,
+        }
+    }
+
+    fn episode(seen: &[Observation]) -> Episode {
+        let mut episode = Episode::default();
+        seen.iter().for_each(|seen| episode.observe(Metric::Await, &CDF, UnixSeconds(0), *seen));
+        episode
+    }
+
+    #[test]
+    fn a_difference_that_is_as_frequent_as_none_is_a_difference() {
+        let relation = |seen: &[Relation]| {
+            let seen: Vec<Observation> = seen.iter().map(|relation| observation(*relation, 2.0)).collect();
+            episode(&seen).evidence[&Metric::Await].relation()
+        };
+        assert_eq!(relation(&[Relation::Alike, Relation::High]), Relation::High);
+        assert_eq!(relation(&[Relation::High, Relation::Alike]), Relation::High);
+        assert_eq!(relation(&[Relation::Alike, Relation::Alike, Relation::High]), Relation::Alike);
+        assert_eq!(relation(&[Relation::Silent, Relation::Idle]), Relation::Idle);
+    }
+
+    #[test]
+    fn severity_is_the_geometric_mean_and_silence_is_always_severe() {
+        let seen = [observation(Relation::High, 2.0), observation(Relation::High, 8.0)];
+        assert!((episode(&seen).severity() - 4.0).abs() < 1e-12);
+        assert!((episode(&[observation(Relation::Silent, f64::NAN)]).severity() - 3.0).abs() < 1e-12);
+        assert_eq!(episode(&[observation(Relation::High, 0.2)]).severity(), 1.0, "at least one");
+    }
+
+    #[test]
+    fn the_worst_window_and_the_span_are_kept() {
+        let early = observation(Relation::High, 5.0);
+        let late =
+            Observation { from: UnixSeconds(90), to: UnixSeconds(150), ..observation(Relation::High, 2.0) };
+        let mut seen = episode(&[early, late]);
+        let evidence = &seen.evidence[&Metric::Await];
+        assert_eq!((evidence.peak, evidence.windows), (early, 2));
+        assert_eq!((evidence.from, evidence.to), (UnixSeconds(0), UnixSeconds(150)));
+        let worse = episode(&[Observation { to: UnixSeconds(300), ..observation(Relation::High, 9.0) }]);
+        seen.merge(&worse);
+        let evidence = &seen.evidence[&Metric::Await];
+        assert_eq!((evidence.peak.score, evidence.windows, evidence.to), (9.0, 3, UnixSeconds(300)));
+        assert_eq!(seen.last, UnixSeconds(300));
+    }
+
+    #[test]
+    fn a_component_jitters_if_most_of_its_windows_do() {
+        let jitters = |count: usize, of: usize| {
+            let seen =
+                |index: usize| Observation { jitters: index < count, ..observation(Relation::High, 2.0) };
+            episode(&(0..of).map(seen).collect::<Vec<_>>()).evidence[&Metric::Await].jitters()
+        };
+        assert!(jitters(2, 3) && !jitters(1, 2));
     }
 }

@@ -309,7 +309,11 @@ fn a_disk_that_wraps_at_32_bits_or_misses_a_sample_loses_nothing() {
     let snapshots: Vec<Snapshot> = recorded.map(snapshot).collect();
     TailWriter::create(&path, origin, 0).unwrap().append(&snapshots).unwrap();
     let (_, slots, account) = replayed(folder.path(), 5);
-    assert_eq!((account.resets, account.holes), (0, 1), "four seconds between samples are a hole, two are not");
+    assert_eq!(
+        (account.resets, account.holes),
+        (0, 1),
+        "four seconds between samples are a hole, two are not"
+    );
     assert!(slots.values().flatten().all(|load| load.load.read_bytes == 80.0 * 512.0 * load.seconds));
     let recording = read(&[folder.path().to_path_buf()], None, &mut Problems::default(), &|_, _| {}).unwrap();
     let roster = laggard_core::model::Roster::new(recording.observed(), None);
