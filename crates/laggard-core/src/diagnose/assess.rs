@@ -74,15 +74,8 @@ impl Diagnoser {
     fn incident(&self, found: Explained) -> Incident {
         let Explained { rule, claim, named, episodes } = found;
         let over = |value: fn(&Episode) -> f64| episodes.iter().map(move |(_, episode)| value(episode));
-        let mut explains: Vec<ComponentId> = episodes.iter().map(|(id, _)| *id).collect();
+        let explains: Vec<ComponentId> = episodes.iter().map(|(id, _)| *id).collect();
         let worst = explains.first().copied().unwrap_or(ComponentId::new(0));
-        if rule.id == "lost-attachment" {
-            // The attachment that was lost speaks for the incident, not the one that took its load.
-            let priority = |id: &ComponentId| {
-                self.roster.components[*id].attachment.as_ref().map(|known| known.priority)
-            };
-            explains.sort_by_key(priority);
-        }
         Incident {
             component: claim.part.name,
             kind: claim.part.kind,

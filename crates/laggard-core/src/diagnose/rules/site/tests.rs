@@ -167,6 +167,8 @@ fn one_idle_primary_whose_secondary_takes_the_load_is_a_lost_attachment() {
     });
     let (name, kind, cause, explained) = only(&diagnosis);
     assert_eq!((name, kind, cause, explained), ("ddn1.10.fs3", Kind::Attachment, Cause::LostAttachment, 2));
+    let incident = &diagnosis.incidents[0];
+    assert_eq!(incident.explains[0], incident.worst, "worst first, also of lost attachments");
 }
 
 fn topology_primary(lun: &str) -> String {
