@@ -47,8 +47,6 @@ pub struct Bench<'a> {
 pub struct Found {
     /// Row of the window.
     pub row: usize,
-    /// What the rules say: indicts or explains.
-    pub ruling: Ruling,
     /// What was seen.
     pub finding: Finding,
 }
@@ -57,8 +55,17 @@ pub struct Found {
 pub struct Judged {
     /// Anomalous now, after the filter.
     pub anomalous: Vec<bool>,
+    /// Anomalous, and by something that indicts.
+    pub indicted: Vec<bool>,
     /// In the order of the rows.
     pub found: Vec<Found>,
+}
+
+impl Judged {
+    /// Nothing can be said of so many rows.
+    pub fn nothing(rows: usize) -> Judged {
+        Judged { anomalous: vec![false; rows], indicted: vec![false; rows], found: Vec::new() }
+    }
 }
 
 impl Track {
@@ -75,7 +82,7 @@ impl Track {
         let span = (bench.grid.start(from), bench.grid.start(to));
         let filter = window::filter_rule();
         let k = if bench.without.asks(filter) { self.scorer.params.k } else { 1 };
-        let mut judged = Judged { anomalous: vec![false; scored.members.len()], found: Vec::new() };
+        let mut judged = Judged::nothing(scored.members.len());
         let all_are_candidates = !bench.without.asks(window::threshold_rule());
         let mut usual_variation = None;
         for (row, &member) in scored.members.iter().enumerate() {
@@ -88,6 +95,7 @@ impl Track {
             let has_score = scored.scores[row] != Score::Missing;
             if !is_candidate && !is_asked {
                 judged.anomalous[row] = has_score && self.memory.filters[member].push(k, false);
+                judged.indicted[row] = judged.anomalous[row] && self.memory.indicted[member];
                 continue;
             }
             let case = Case {
@@ -112,6 +120,10 @@ impl Track {
             }
             let is_judged = has_score || is_silent && decision.ruling != Ruling::Undecided;
             judged.anomalous[row] = is_judged && self.memory.filters[member].push(k, is_different);
+            if is_different {
+                self.memory.indicted[member] = matches!(decision.ruling, Ruling::Indicts(_));
+            }
+            judged.indicted[row] = judged.anomalous[row] && self.memory.indicted[member];
             if !is_different {
                 continue;
             }
@@ -128,7 +140,7 @@ impl Track {
             };
             let onset = self.onset(member, bench.grid);
             let finding = Finding { metric: scored.metric, method: self.scorer.method, onset, seen };
-            judged.found.push(Found { row, ruling: decision.ruling, finding });
+            judged.found.push(Found { row, finding });
         }
         judged
     }

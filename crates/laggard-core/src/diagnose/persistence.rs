@@ -50,6 +50,9 @@ pub struct Memory {
     /// The last decided windows, to date the filters' memory.
     decided: VecDeque<WindowIndex>,
     first_decided: Option<WindowIndex>,
+    /// Whether the last window of each member that differed indicted it: a member that is anomalous by the filter's memory only is so
+    /// in the way it was before.
+    pub indicted: Table<MemberIndex, bool>,
     /// Members that were anomalous in the first window, and already in its first part.
     pub from_the_start: Table<MemberIndex, bool>,
     /// How many windows could be decided.
@@ -61,6 +64,7 @@ impl Memory {
     pub fn new(members: usize) -> Memory {
         Memory {
             filters: Table::filled(Filter::default(), members),
+            indicted: Table::filled(false, members),
             decided: VecDeque::new(),
             first_decided: None,
             from_the_start: Table::filled(false, members),

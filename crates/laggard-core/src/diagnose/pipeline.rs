@@ -8,8 +8,8 @@ use super::evidence::Episode;
 use super::gaps::{Attendance, Gap, GapReason, Hole, MOST_GAPS};
 use super::judge::{Bench, Judged, Track};
 use super::persistence::History;
+use super::rules::Without;
 use super::rules::episode::Trouble;
-use super::rules::{Ruling, Without};
 use super::score::{ScoredWindow, Scorer};
 use super::threshold::Policy;
 use super::trace::{Tally, Trace};
@@ -432,9 +432,8 @@ impl Diagnoser {
     fn judge(&mut self, index: usize, windows: &[ScoredWindow]) -> Judged {
         let scored = &windows[index];
         let group = scored.group;
-        let nothing = Judged { anomalous: vec![false; scored.members.len()], found: Vec::new() };
         let Some(track) = self.track_of[group][scored.metric as usize].filter(|_| scored.is_decided) else {
-            return nothing;
+            return Judged::nothing(scored.members.len());
         };
         let bench = Bench {
             kind: self.roster.kind(group),
@@ -472,21 +471,11 @@ impl Diagnoser {
     /// Anomalous in one or more metrics is one anomalous window: metrics of one window are gathered before they count.
     fn gather(&mut self, window: WindowIndex, scored: &ScoredWindow, judged: &Judged) {
         let group = scored.group;
-        let component = |roster: &Roster, row: usize| roster.groups[group].members[scored.members[row]];
-        let mut indicted = judged.anomalous.clone();
-        let mut found = judged.found.iter().peekable();
-        for (row, indicted) in indicted.iter_mut().enumerate().filter(|(_, anomalous)| **anomalous) {
-            while found.next_if(|found| found.row < row).is_some() {}
-            *indicted = match found.peek().filter(|found| found.row == row) {
-                Some(found) => matches!(found.ruling, Ruling::Indicts(_)),
-                // Anomalous by the filter's memory only: as it was before.
-                None => self.histories[component(&self.roster, row)].episode.is_some(),
-            };
-        }
-        self.join(group, window, &scored.members, &indicted);
+        self.join(group, window, &scored.members, &judged.indicted);
         for found in &judged.found {
-            let history = &mut self.histories[component(&self.roster, found.row)];
-            match indicted[found.row] {
+            let component = self.roster.groups[group].members[scored.members[found.row]];
+            let history = &mut self.histories[component];
+            match judged.indicted[found.row] {
                 true => history.indict(&found.finding),
                 false => history.explain(found.finding),
             }

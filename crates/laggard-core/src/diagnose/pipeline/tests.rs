@@ -283,6 +283,65 @@ fn a_server_that_was_asked_more_often_and_then_has_a_slow_disk_has_no_hog() {
     assert_eq!(found.incidents[0].cause.name(), "disk-busy");
 }
 
+/// The accumulator of one component after each window.
+fn accumulators(events: &[Event], component: usize) -> Vec<u32> {
+    let of = |event: &Event| match event {
+        Event::Persistence { ranking, .. } => {
+            let place = ranking.iter().find(|place| place.component.index() == component);
+            Some(place.map_or(0, |place| place.accumulator))
+        }
+        Event::Window(_) => None,
+    };
+    events.iter().filter_map(of).collect()
+}
+
+#[test]
+fn a_metric_that_explains_does_not_go_on_indicting_for_another() {
+    // A latency for 100 s. Then, for long, a little more to write, on and off: each window in which it exceeds is quiet by itself,
+    // and so is each in which only the filter remembers it.
+    let observed: Vec<Observed> = (0..9)
+        .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
+        .collect();
+    let mut samples = Vec::new();
+    for (second, component) in (0..900).flat_map(|second| (0..9).map(move |component| (second, component))) {
+        let vary = 0.95 + 0.1 * noise(component, second);
+        let is_odd = component == 7;
+        let latency = if is_odd && (100..200).contains(&second) { 50.0 } else { 5.0 };
+        let volume = if is_odd && second >= 200 && second % 60 < 40 { 1500.0 } else { 400.0 };
+        samples.push(sample_of(second, component, Metric::Await, latency * vary));
+        samples.push(sample_of(second, component, Metric::WrSec, volume * vary));
+    }
+    let limp = &crate::compare::limp::LIMP;
+    let (_, events) = run(config(limp), Roster::new(&observed, None), samples);
+    let seen = accumulators(&events, 7);
+    let peak = seen.iter().copied().max().unwrap();
+    assert!((6..=14).contains(&peak), "about ten windows of latency: {seen:?}");
+    let after = seen.iter().rposition(|value| *value == peak).unwrap();
+    assert!(seen[after..].windows(2).all(|pair| pair[1] <= pair[0]), "it only falls: {seen:?}");
+    assert_eq!(seen.last(), Some(&0), "{seen:?}");
+}
+
+#[test]
+fn incidents_are_ordered_by_persistence_and_severity() {
+    // LISA'13, section 7: a short but violent trouble comes before a long mild one.
+    let levels = |disk: usize, slot: i64| {
+        Some(match disk {
+            2 if slot >= 300 => 9.0,
+            6 if (300..420).contains(&slot) => 900.0,
+            _ => 5.0,
+        })
+    };
+    let (diagnosis, _) = run(config(&CDF), disks(16), awaits(16, 0..900, levels));
+    let found: Vec<(&str, u32)> = diagnosis
+        .incidents
+        .iter()
+        .map(|incident| (incident.component.as_str(), incident.persistence))
+        .collect();
+    let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["disk06", "disk02"], "{found:?}");
+    assert!(found[0].1 < found[1].1, "the more violent one is less persistent: {found:?}");
+}
+
 fn slow_fourth(disk: usize, slot: i64) -> Option<f64> {
     (!(slot % 97 < 3 && disk == 1)).then_some(if disk == 4 && slot >= 200 { 14.0 } else { 5.0 })
 }
