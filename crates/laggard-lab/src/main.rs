@@ -1,5 +1,6 @@
 //! The laboratory: real and simulated clusters with known faults, and the score of every verdict on them.
 
+mod ablation;
 mod bench;
 mod campaign;
 mod cli;

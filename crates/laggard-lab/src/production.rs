@@ -125,6 +125,7 @@ impl Plan {
             .map(|(method, thresholds)| Watch::published(&judges.roster, method, thresholds.clone()))
             .collect();
         let mut ours = Watch::ours(&judges.roster, &self.ours);
+        let mut sight = Sight::default();
         let affected = affected(self.site(), &happenings, &judges.order);
         let mut outcome = Outcome {
             table: entry.table,
@@ -157,15 +158,9 @@ impl Plan {
                     *seen = Some(after_h);
                 }
             }
-            if outcome.named.is_empty() {
-                let found = ours.find(from_s, |component| affected[component]);
-                outcome.ours_h = outcome.ours_h.or(found.is_some().then_some(after_h));
-                if outcome.ours_h.is_some_and(|seen| after_h >= seen + NAMED_AFTER_H) {
-                    let name = |found: laggard_core::diagnose::Incident| {
-                        format!("{} {}", found.component, found.cause.name())
-                    };
-                    outcome.named = found.map_or_else(|| "no more".into(), name);
-                }
+            if sight.named.is_empty() {
+                sight.look(&ours, from_s, after_h, |component| affected[component]);
+                (outcome.ours_h, outcome.named) = (sight.seen_h, sight.named.clone());
             }
             if !outcome.named.is_empty() && outcome.published_h.iter().all(Option::is_some) {
                 bar.inc(u64::from(hours - (now_s / 3600.0) as u32));
@@ -189,6 +184,109 @@ impl Plan {
             }
         }
         reported.len()
+    }
+}
+
+/// How one variant saw one event.
+#[derive(Debug, Clone, Default)]
+pub struct Sight {
+    /// Hours until it did, if it did.
+    pub seen_h: Option<f64>,
+    /// What it calls it a few hours later: part and cause.
+    pub named: String,
+}
+
+/// Slots that are simulated before all variants take them.
+const SLOTS_AT_ONCE: u32 = 240;
+
+impl Plan {
+    /// Every event as each variant of ours sees it, and how many parts each reports falsely in the quiet days.
+    pub fn sights(
+        &self,
+        variants: &[Ours],
+        bar: &ProgressBar,
+    ) -> Result<(Vec<Vec<Sight>>, Vec<usize>), String> {
+        let (roster, order) = roster(self.site())?;
+        let judges = Judges { roster, order, thresholds: Vec::new() };
+        let entries = self.entries();
+        let sights =
+            entries.iter().map(|(index, entry)| self.sight(*index as u64, entry, &judges, variants, bar));
+        let sights = sights.collect();
+        let mut false_incidents = vec![0; variants.len()];
+        for day in 0..self.quiet_days {
+            let reported = self.reported(1000 + day as u64, &judges, variants, bar);
+            false_incidents.iter_mut().zip(reported).for_each(|(sum, count)| *sum += count);
+        }
+        Ok((sights, false_incidents))
+    }
+
+    fn sight(
+        &self,
+        index: u64,
+        entry: &Entry,
+        judges: &Judges,
+        variants: &[Ours],
+        bar: &ProgressBar,
+    ) -> Vec<Sight> {
+        let happenings = (entry.happenings)();
+        let from_s = BEFORE_H * 3600.0;
+        let to_s = from_s + entry.duration_h * 3600.0;
+        let incidents = happenings
+            .iter()
+            .map(|happening| Incident { happening: happening.clone(), from_s, to_s })
+            .collect();
+        let mut production = Production::new(self.site(), INTERVAL_S, self.seed(index), incidents);
+        let affected = affected(self.site(), &happenings, &judges.order);
+        let hours = (BEFORE_H + self.horizon_h) as u32;
+        let watch = |ours: &Ours| (Watch::ours(&judges.roster, ours), Sight::default());
+        let mut watches: Vec<(Watch, Sight)> = variants.iter().map(watch).collect();
+        for _ in 0..hours * 3600 / INTERVAL_S / SLOTS_AT_ONCE {
+            let slots: Vec<_> = (0..SLOTS_AT_ONCE).map(|_| production.next_slot()).collect();
+            watches.par_iter_mut().filter(|(_, sight)| sight.named.is_empty()).for_each(|(watch, sight)| {
+                for slot in &slots {
+                    watch.push(slot, &judges.order);
+                    let now_s = slot.time_s + f64::from(INTERVAL_S);
+                    if now_s > from_s && (now_s as u32).is_multiple_of(LOOK_S) && sight.named.is_empty() {
+                        sight.look(watch, from_s, (now_s - from_s) / 3600.0, |component| affected[component]);
+                    }
+                }
+            });
+            bar.inc(1);
+        }
+        watches.into_iter().map(|(_, sight)| sight).collect()
+    }
+
+    fn reported(&self, part: u64, judges: &Judges, variants: &[Ours], bar: &ProgressBar) -> Vec<usize> {
+        let mut production = Production::new(self.site(), INTERVAL_S, self.seed(part), Vec::new());
+        let watch = |ours: &Ours| (Watch::ours(&judges.roster, ours), BTreeSet::<String>::new());
+        let mut watches: Vec<_> = variants.iter().map(watch).collect();
+        for _ in 0..86_400 / INTERVAL_S / SLOTS_AT_ONCE {
+            let slots: Vec<_> = (0..SLOTS_AT_ONCE).map(|_| production.next_slot()).collect();
+            watches.par_iter_mut().for_each(|(watch, reported)| {
+                for slot in &slots {
+                    watch.push(slot, &judges.order);
+                    if ((slot.time_s as u32) + INTERVAL_S).is_multiple_of(LOOK_S) {
+                        reported.extend(watch.incidents().into_iter().map(|incident| incident.component));
+                    }
+                }
+            });
+            bar.inc(1);
+        }
+        watches.into_iter().map(|(_, reported)| reported.len()).collect()
+    }
+}
+
+impl Sight {
+    /// Looks for an event, so many hours after it.
+    fn look(&mut self, watch: &Watch, from_s: f64, after_h: f64, affected: impl Fn(ComponentId) -> bool) {
+        let found = watch.find(from_s, affected);
+        self.seen_h = self.seen_h.or(found.is_some().then_some(after_h));
+        if self.seen_h.is_some_and(|seen| after_h >= seen + NAMED_AFTER_H) {
+            self.named = found.map_or_else(
+                || "no more".into(),
+                |found| format!("{} {}", found.component, found.cause.name()),
+            );
+        }
     }
 }
 

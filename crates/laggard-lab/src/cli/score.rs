@@ -1,6 +1,7 @@
 //! `laggard-lab score`: simulated clusters and real recordings, judged by every pipeline, beside the papers' tables.
 
 use super::{Format, Outcome, bar, deliver};
+use crate::ablation::{self, Ablation};
 use crate::production::Plan;
 use crate::real;
 use crate::report::{Report, html, text};
@@ -8,7 +9,7 @@ use crate::simulated::matrix::Matrix;
 use crate::verdict::ours::Ours;
 use clap::Args as ClapArgs;
 use laggard_core::compare::limp::LIMP;
-use laggard_core::diagnose::rules::Without;
+use laggard_core::diagnose::rules::{self, Rule, Without};
 use laggard_sim::production::CATALOGUE;
 use std::path::PathBuf;
 
@@ -41,6 +42,14 @@ pub struct Args {
     #[arg(long, value_name = "PART")]
     only: Option<Part>,
 
+    /// Without this rule of ours (`laggard rules`); bounds are not checked (repeatable)
+    #[arg(long, value_name = "RULE", value_parser = rule)]
+    without: Vec<&'static Rule>,
+
+    /// What each rule is worth: everything judged again without it, as a table or JSON
+    #[arg(long, conflicts_with_all = ["without", "severity", "only"])]
+    ablation: bool,
+
     /// How to print
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -55,6 +64,10 @@ enum Part {
     Bench,
     Production,
     Real,
+}
+
+fn rule(id: &str) -> Result<&'static Rule, String> {
+    rules::find(id).ok_or_else(|| "no such rule; `laggard rules` lists them".into())
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -87,7 +100,7 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
     let held_out = !args.development && !args.quick;
     let repetitions = args.repetitions.unwrap_or(if args.quick { 1 } else { 10 }) as usize;
     let training = if args.quick { 2 } else { 10 };
-    let ours = Ours { method: &LIMP, without: Without::default() };
+    let ours = Ours { method: &LIMP, without: Without::rules(args.without.clone()) };
     let matrix = Matrix { held_out, repetitions, training, scale: 1.0, severity: args.severity };
     let plan = Plan {
         held_out,
@@ -96,6 +109,9 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         quiet_days: if args.quick { 1 } else { 10 },
         ours: ours.clone(),
     };
+    if args.ablation {
+        return ablation(args, &matrix, &plan);
+    }
     let mut report = Report::new(held_out, args.severity);
     if matches!(args.only, None | Some(Part::Bench)) {
         let bar = bar("test bench", matrix.len() as u64);
@@ -112,7 +128,9 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         report.real = Some(real::judge(&args.real, &ours, &bar)?);
         bar.finish_and_clear();
     }
-    report.bounds = report.check();
+    if args.without.is_empty() {
+        report.bounds = report.check();
+    }
     let text = match args.format {
         Format::Text => text::render(&report),
         Format::Json => serde_json::to_string_pretty(&report).map_err(|error| error.to_string())? + "\n",
@@ -120,4 +138,19 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
     };
     deliver(&text, args.output.as_ref())?;
     Ok(if report.bounds.iter().all(|bound| bound.holds) { Outcome::Good } else { Outcome::Broken })
+}
+
+/// What each rule is worth.
+fn ablation(args: &Args, matrix: &Matrix, plan: &Plan) -> Result<Outcome, String> {
+    let bar = bar("ablation", matrix.len() as u64 + plan.len());
+    let ablation = Ablation { method: &LIMP, matrix, plan: Some(plan), real: &args.real };
+    let effects = ablation.run(&bar)?;
+    bar.finish_and_clear();
+    let text = match args.format {
+        Format::Text => ablation::table(&effects),
+        Format::Json => serde_json::to_string_pretty(&effects).map_err(|error| error.to_string())? + "\n",
+        Format::Html => return Err("--ablation is printed as text or json".into()),
+    };
+    deliver(&text, args.output.as_ref())?;
+    Ok(Outcome::Good)
 }

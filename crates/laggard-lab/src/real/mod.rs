@@ -126,6 +126,18 @@ pub fn judge(given: &[PathBuf], ours: &Ours, bar: &ProgressBar) -> Result<Score,
     Ok(Score::new(runs))
 }
 
+/// All runs as each variant of ours judges them.
+pub fn tallies(given: &[PathBuf], variants: &[Ours]) -> Result<Vec<Tally>, String> {
+    let read = |folder: &PathBuf| Recorded::load(folder);
+    let runs = folders(given)?.par_iter().map(read).collect::<Result<Vec<_>, String>>()?;
+    let tally = |variant: &Ours| {
+        let mut tally = Tally::default();
+        runs.iter().for_each(|run| tally.add(run.expected().as_ref(), &run.listen(variant)));
+        tally
+    };
+    Ok(variants.par_iter().map(tally).collect())
+}
+
 fn judged(run: &Recorded, published: &[Indictment], ours: &[Indictment]) -> Judged {
     let expected = run.expected();
     let tally = |verdict: &[Indictment]| {
