@@ -1,5 +1,6 @@
 //! Reads an activity file: what is sealed, then what is in the tail, as raw counters.
 
+use crate::counters::Counters;
 use crate::growth::{self, Growth, Rows};
 use crate::kind::{Kind, Nature};
 use crate::parquet::Reader;
@@ -93,11 +94,6 @@ impl Activity {
         Activity { sealed: Some(sealed), tail: None, origin, damaged: Vec::new() }
     }
 
-    /// Whose samples it holds.
-    pub fn origin(&self) -> &Origin {
-        &self.origin
-    }
-
     /// A key of the sealed part's metadata.
     pub fn key(&self, key: &str) -> Option<&str> {
         self.sealed.as_ref().and_then(|sealed| sealed.footer().keys.get(key)).map(String::as_str)
@@ -115,17 +111,21 @@ impl Activity {
         format!("{:08x}-{}-{tail}", hasher.finalize(), self.groups())
     }
 
-    /// How many segments it has: the row groups, and the tail as the last.
-    pub fn segments(&self) -> usize {
-        self.groups() + usize::from(self.tail.as_ref().is_some_and(|tail| !tail.frames.is_empty()))
-    }
-
     fn groups(&self) -> usize {
         self.sealed.as_ref().map_or(0, |sealed| sealed.footer().groups.len())
     }
+}
 
-    /// First and last second of a segment.
-    pub fn span_s(&self, segment: usize) -> (i64, i64) {
+impl Counters for Activity {
+    fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    fn segments(&self) -> usize {
+        self.groups() + usize::from(self.tail.as_ref().is_some_and(|tail| !tail.frames.is_empty()))
+    }
+
+    fn span_s(&self, segment: usize) -> (i64, i64) {
         if let Some(group) = self.sealed.as_ref().and_then(|sealed| sealed.footer().groups.get(segment)) {
             return (group.span_ms.0.div_euclid(1000), group.span_ms.1.div_euclid(1000));
         }
@@ -133,8 +133,7 @@ impl Activity {
         (times().min().copied().unwrap_or(0), times().max().copied().unwrap_or(0))
     }
 
-    /// Lists what a segment holds, without reading any field.
-    pub fn inventory(&self, segment: usize) -> Result<Vec<Thing>, Damage> {
+    fn inventory(&self, segment: usize) -> Result<Vec<Thing>, Damage> {
         match (&self.sealed, &self.tail) {
             (Some(sealed), _) if segment < self.groups() => inventory_of_group(sealed, segment),
             (_, Some(tail)) => inventory_of_tail(tail),
@@ -142,8 +141,7 @@ impl Activity {
         }
     }
 
-    /// Reads fields of all things of a kind in one segment.
-    pub fn scan(
+    fn scan(
         &self,
         segment: usize,
         kind: &'static Kind,
@@ -156,11 +154,8 @@ impl Activity {
             _ => Ok(()),
         }
     }
-}
 
-impl Activity {
-    /// Reads counters of all things of a kind in one segment, as growth.
-    pub fn growth(
+    fn growth(
         &self,
         segment: usize,
         kind: &'static Kind,
@@ -171,6 +166,11 @@ impl Activity {
             Some(sealed) if segment < self.groups() => growth_of_group(sealed, segment, kind, fields, to),
             _ => growth::from_values(fields, |each| self.scan(segment, kind, fields, each), to),
         }
+    }
+
+    fn damaged(&self) -> Vec<String> {
+        let found = self.damaged.iter();
+        found.map(|damaged| format!("{}: {}", damaged.path.display(), damaged.message)).collect()
     }
 }
 

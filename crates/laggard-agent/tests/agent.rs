@@ -1,5 +1,6 @@
 //! The agent as it runs: killed, signalled, on a full disk, with disks that come and go.
 
+use laggard_activity::Counters;
 use laggard_activity::kind::{DISK, GAP, Kind};
 use laggard_activity::{Activity, name};
 use std::collections::BTreeMap;
@@ -75,15 +76,17 @@ impl Bed {
             .unwrap()
     }
 
-    /// An agent that has begun to write: on a busy machine that takes a while.
-    fn agent_at_work(&self, arguments: &[&str]) -> Child {
-        let agent = self.agent(arguments);
-        let started = Instant::now();
-        let is_empty = || fs::read_dir(self.files()).unwrap().next().is_none();
-        while is_empty() && started.elapsed() < Duration::from_secs(30) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        agent
+    /// An agent that has taken its first sample.
+    fn agent_at_work(&self, arguments: &[&str]) -> Working {
+        let mut agent = self.agent(&[&["--verbose"], arguments].concat());
+        let (sender, lines) = std::sync::mpsc::channel();
+        let output = BufReader::new(agent.stderr.take().unwrap());
+        std::thread::spawn(move || {
+            output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        let mut working = Working { agent, lines, said: Vec::new() };
+        working.wait_for_samples(1);
+        working
     }
 
     /// All samples of a kind's first field, by thing, in the order of files and records.
@@ -112,6 +115,51 @@ impl Bed {
         stems.sort();
         stems.dedup();
         stems
+    }
+}
+
+/// An agent that works, and what it says.
+struct Working {
+    agent: Child,
+    lines: std::sync::mpsc::Receiver<String>,
+    /// Everything that it said but what it sampled.
+    said: Vec<String>,
+}
+
+impl Working {
+    /// The next line that is wanted; others are passed over.
+    fn wait_for(&mut self, what: &str, mut is_wanted: impl FnMut(&str) -> bool) -> String {
+        let limit = Instant::now() + Duration::from_secs(60);
+        loop {
+            let left = limit.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left).unwrap_or_else(|_| panic!("{what}: {:?}", self.said));
+            if sampled(&line).is_none() {
+                self.said.push(line.clone());
+            }
+            if is_wanted(&line) {
+                return line;
+            }
+        }
+    }
+
+    /// Waits until so many more samples were taken.
+    fn wait_for_samples(&mut self, count: usize) {
+        for _ in 0..count {
+            self.wait_for("a sample", |line| sampled(line).is_some());
+        }
+    }
+
+    /// Waits for something that is no sample.
+    fn next_said(&mut self) -> String {
+        self.wait_for("a line", |line| sampled(line).is_none())
+    }
+
+    /// Ends it by a signal; returns everything it said.
+    fn end(mut self, name: &str) -> String {
+        signal(&self.agent, name);
+        assert!(self.agent.wait().unwrap().success());
+        self.said.extend(self.lines.iter().filter(|line| sampled(line).is_none()));
+        self.said.join("\n")
     }
 }
 
@@ -173,11 +221,11 @@ fn kill_nine_twenty_times(lane: u32, seal_after: &str) {
 fn a_disk_that_goes_is_missing_and_counters_that_restart_are_kept_as_they_are() {
     let bed = Bed::new();
     let mut agent = bed.agent_at_work(&[]);
-    std::thread::sleep(Duration::from_millis(2200));
+    agent.wait_for_samples(2);
     bed.disks(&[("sda", 0), ("sdc", 5)]);
-    std::thread::sleep(Duration::from_millis(2000));
-    signal(&agent, "TERM");
-    assert!(agent.wait().unwrap().success());
+    // One may be under way with the disks of before.
+    agent.wait_for_samples(3);
+    agent.end("TERM");
     let samples = bed.samples(&DISK);
     let values = |name: &str| samples[name].iter().map(|(_, value)| *value).collect::<Vec<_>>();
     assert!(values("sda").starts_with(&[1]) && values("sda").ends_with(&[0]), "{:?}", values("sda"));
@@ -196,11 +244,9 @@ fn a_disk_that_goes_is_missing_and_counters_that_restart_are_kept_as_they_are() 
 fn sighup_reads_the_configuration_again_and_a_wrong_one_changes_nothing() {
     let bed = Bed::new();
     let mut agent = bed.agent_at_work(&[]);
-    let mut lines = BufReader::new(agent.stderr.take().unwrap()).lines();
-    std::thread::sleep(Duration::from_millis(1300));
     bed.configure("intervall_s = 1");
-    signal(&agent, "HUP");
-    let said = lines.next().unwrap().unwrap();
+    signal(&agent.agent, "HUP");
+    let said = agent.next_said();
     assert!(
         said.contains("did you mean `interval_s`?") && said.contains("the old configuration stays"),
         "{said}"
@@ -211,15 +257,14 @@ fn sighup_reads_the_configuration_again_and_a_wrong_one_changes_nothing() {
         elsewhere.replace("intervall_s = 1", "").replace("/files", "/root/proc/diskstats/x"),
     )
     .unwrap();
-    signal(&agent, "HUP");
-    let said = lines.next().unwrap().unwrap();
+    signal(&agent.agent, "HUP");
+    let said = agent.next_said();
     assert!(said.contains("the old configuration stays"), "a directory that cannot be: {said}");
     bed.configure("[disk]\nexclude = [\"sda\"]");
-    signal(&agent, "HUP");
-    assert!(lines.next().unwrap().unwrap().contains("read again"));
-    std::thread::sleep(Duration::from_millis(2300));
-    signal(&agent, "INT");
-    assert!(agent.wait().unwrap().success());
+    signal(&agent.agent, "HUP");
+    assert!(agent.next_said().contains("read again"));
+    agent.wait_for_samples(3);
+    agent.end("INT");
     let samples = bed.samples(&DISK);
     assert!(samples["sdb"].len() > samples["sda"].len(), "{samples:?}");
 }
@@ -228,12 +273,11 @@ fn sighup_reads_the_configuration_again_and_a_wrong_one_changes_nothing() {
 fn a_second_agent_in_one_directory_is_refused() {
     let bed = Bed::new();
     let mut agent = bed.agent_at_work(&[]);
-    std::thread::sleep(Duration::from_millis(500));
     let second = bed.agent(&[]).wait_with_output().unwrap();
     assert_eq!(second.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&second.stderr).contains("another laggard-agent writes there"));
-    agent.kill().unwrap();
-    agent.wait().unwrap();
+    agent.agent.kill().unwrap();
+    agent.agent.wait().unwrap();
 }
 
 /// A tmpfs of one MiB that others fill: samples are lost with a count, and no file is damaged.
@@ -260,19 +304,18 @@ fn a_full_file_system_loses_samples_with_a_count_and_no_file() {
     }
     let _unmount = Unmount(bed.files());
     let mut agent = bed.agent_at_work(&["--speed", "50"]);
-    let mut errors = agent.stderr.take().unwrap();
-    std::thread::sleep(Duration::from_millis(400));
+    // Flushed every five seconds, which are a tenth of a real one.
+    agent.wait_for_samples(15);
     let hog = bed.files().join("hog");
     let mut file = fs::File::create(&hog).unwrap();
     while file.write_all(&[1; 4096]).is_ok() {}
-    std::thread::sleep(Duration::from_millis(800));
+    agent.wait_for("a full disk", |line| line.contains("No space left"));
+    agent.wait_for_samples(20);
     drop(file);
     fs::remove_file(&hog).unwrap();
-    std::thread::sleep(Duration::from_millis(600));
-    signal(&agent, "TERM");
-    assert!(agent.wait().unwrap().success());
-    let mut said = String::new();
-    errors.read_to_string(&mut said).unwrap();
+    agent.wait_for("that it goes on", |line| line.contains("writing again after"));
+    agent.wait_for_samples(10);
+    let said = agent.end("TERM");
     assert!(said.contains("No space left") && said.contains("writing again after"), "{said}");
     let gaps = bed.samples(&GAP);
     assert!(gaps.keys().any(|name| name.contains("samples lost, they could not be written")), "{gaps:?}");

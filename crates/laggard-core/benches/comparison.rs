@@ -10,21 +10,10 @@ use laggard_core::grid::{Params, Window, Windower};
 use laggard_core::ids::{ComponentId, Slot, UnixSeconds};
 use laggard_core::model::groups::Observed;
 use laggard_core::model::{Metric, Roster};
+use laggard_sim::chance::Chance;
 
 fn main() {
     divan::main();
-}
-
-/// Seeded xorshift: the same data in every run.
-struct Chance(u64);
-
-impl Chance {
-    fn uniform(&mut self) -> f64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
 }
 
 /// await of a lightly loaded group: zeros between requests, a heavy tail, one component in 400 slow.
@@ -51,7 +40,7 @@ fn intrepid() -> (Roster, Vec<Vec<f64>>) {
         }));
     }
     let roster = Roster::new(&observed, None);
-    let mut chance = Chance(0x5eed);
+    let mut chance = Chance::new(0x5eed);
     let rows = (0..INTREPID_SLOTS).map(|_| awaits(&mut chance, observed.len())).collect();
     (roster, rows)
 }
@@ -112,7 +101,7 @@ fn live_window(bencher: Bencher, threads: usize) {
     let observed: Vec<Observed> =
         (0..COMPONENTS).map(|n| Observed { name: format!("d{n:06}"), ..Observed::default() }).collect();
     let roster = Roster::new(&observed, None);
-    let mut chance = Chance(0xface);
+    let mut chance = Chance::new(0xface);
     let rows: Vec<Vec<f64>> = (0..30).map(|_| awaits(&mut chance, COMPONENTS)).collect();
     let mut diagnoser = Diagnoser::new(Config::untrained(&CDF, 15), roster);
     let mut slot: i64 = 0;
@@ -151,7 +140,7 @@ fn peak_mib() -> u64 {
 
 /// A window of a group of Intrepid's size.
 fn window(components: usize, size: usize) -> Window {
-    let mut chance = Chance(7);
+    let mut chance = Chance::new(7);
     let mut windower = Windower::new(Params { smoothing: 15, size, ..CDF.params }, components);
     let mut found = None;
     for slot in 0..size as u64 {

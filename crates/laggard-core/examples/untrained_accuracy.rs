@@ -10,6 +10,7 @@ use laggard_core::diagnose::{Config, Diagnoser, Sample};
 use laggard_core::ids::{ComponentId, UnixSeconds};
 use laggard_core::model::groups::Observed;
 use laggard_core::model::{Metric, Roster};
+use laggard_sim::chance::Chance;
 use std::ops::Range;
 
 const DEVELOPMENT: Range<u64> = 0..120;
@@ -206,36 +207,4 @@ fn test_bench(seed: u64) -> Experiment {
         }
     }
     Experiment { method: &LIMP, components: 9, has_network: true, samples, truth }
-}
-
-/// Seeded randomness.
-struct Chance(u64);
-
-impl Chance {
-    fn new(seed: u64) -> Chance {
-        let mut chance = Chance((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        for _ in 0..8 {
-            chance.uniform();
-        }
-        chance
-    }
-
-    fn uniform(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.uniform()
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.uniform() * bound as f64) as usize
-    }
-
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
 }

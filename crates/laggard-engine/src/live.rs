@@ -80,6 +80,7 @@ pub fn follow(
         let mut live = Live::new(&recording, &roster, &source.paths, interval_s, Metric::is_used);
         drop(recording);
         let mut diagnoser = Diagnoser::new(config, roster);
+        let mut is_first = true;
         loop {
             let look = live.look(|sample| diagnoser.push(sample));
             look.unread.into_iter().for_each(|what| listener.warn(&Warning::Unread(what)));
@@ -89,6 +90,9 @@ pub fn follow(
             let changes = changes(&session, &mut reported);
             if each(&session, &changes) == Next::Stop {
                 return Ok(session);
+            }
+            if std::mem::take(&mut is_first) {
+                listener.warn(&Warning::Following { components: session.roster.components.len() });
             }
             if let Some(name) = look.newcomer {
                 listener.warn(&Warning::Newcomer { name, regroups: true });

@@ -79,6 +79,11 @@ pub enum Warning {
     },
     /// Files to follow that hold nothing yet.
     Waiting,
+    /// Files are followed from now on.
+    Following {
+        /// How many components.
+        components: usize,
+    },
     /// A component that was not there before.
     Newcomer {
         /// Its name.
@@ -151,6 +156,9 @@ impl fmt::Display for Warning {
                 write!(f, "nothing learnt for {metric}: it needs three peers and {needed_s} s of recording")
             }
             Warning::Waiting => f.write_str("nothing is recorded there yet; waiting"),
+            Warning::Following { components } => {
+                write!(f, "following {components} component{}", if *components == 1 { "" } else { "s" })
+            }
             Warning::Newcomer { name, regroups: true } => {
                 write!(f, "{name} is new: peer groups are formed anew")
             }

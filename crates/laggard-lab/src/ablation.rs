@@ -9,7 +9,7 @@ use crate::simulated::tally::{Expected, Tally};
 use crate::verdict::ours::{self, Ours};
 use indicatif::ProgressBar;
 use laggard_core::compare::Method;
-use laggard_core::diagnose::rules::{self, Without};
+use laggard_core::diagnose::rules::{Rule, Without};
 use laggard_sim::bench::{Workload, run};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -75,6 +75,8 @@ pub struct Site {
 pub struct Ablation<'a> {
     /// The method.
     pub method: &'static Method,
+    /// The rules to try.
+    pub rules: Vec<&'static Rule>,
     /// The test bench.
     pub matrix: &'a Matrix,
     /// The production site.
@@ -89,7 +91,7 @@ impl Ablation<'_> {
         let with = |without: Without| Ours { method: self.method, without };
         let mut names = vec![None];
         let mut variants = vec![with(Without::default())];
-        for rule in rules::all() {
+        for rule in &self.rules {
             names.push(Some(rule.id));
             variants.push(with(Without::rule(rule)));
         }

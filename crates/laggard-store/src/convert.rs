@@ -1,7 +1,7 @@
 //! Any recording of raw counters becomes activity files, one for each day.
 
 use crate::activity::{FileInfo, HostFiles};
-use crate::counters::Counters;
+use laggard_activity::Counters;
 use laggard_activity::parquet::Reader;
 use laggard_activity::{Activity, Damage, Origin, Snapshot, Table, TailReader, TailWriter, name, seal};
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //!
 //! `lctl get_param obdfilter.*.stats osd-*.*.brw_stats mdt.*.md_stats >> oss1.txt`, every few seconds. The host is the file's name.
 
-use crate::counters::Counters;
+use laggard_activity::Counters;
 use laggard_activity::kind::{Kind, LUSTRE, TRANSFER};
 use laggard_activity::lustre::{self, Param};
 use laggard_activity::transfer::{ALL, BYTES, COUNTS, FIELDS, Row, SPACE, sum_up};
@@ -239,11 +239,7 @@ mod tests {
 
     #[test]
     fn shared_data_dumps_of_lustre_2_14() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/lustre-proc/lctl-2.14");
-        if !folder.exists() {
-            eprintln!("skipped: ../shared/data is not here");
-            return;
-        }
+        let Some(folder) = crate::shared_data("lustre-proc/lctl-2.14") else { return };
         // The transactions that each target has counted.
         let mut read = BTreeMap::new();
         for entry in std::fs::read_dir(&folder).unwrap() {

@@ -1,11 +1,11 @@
 //! Recognises an input by its content and reads it.
 
 use crate::activity::Hosts;
-use crate::counters::Counters;
 use crate::csv::{self, Mapping};
 use crate::problem::Problems;
 use crate::recording::Recording;
 use crate::{lctl, sadf, sar, store, sysstat, time};
+use laggard_activity::Counters;
 use laggard_activity::Damage;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};

@@ -344,11 +344,7 @@ Average:          sda      6.00      0.00      0.50      0.00     38.57      0.0
 
     #[test]
     fn shared_data_of_sysstat_text_and_json() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/sysstat");
-        if !folder.exists() {
-            eprintln!("skipped: ../shared/data is not here");
-            return;
-        }
+        let Some(folder) = crate::shared_data("sysstat") else { return };
         let text = std::fs::read_to_string(folder.join("expected.data-11.6.5")).unwrap();
         let (from_text, _) = recording(&text);
         assert_eq!(series(&from_text, "linux.home:sda", Metric::Await)[0].1, 6.68);

@@ -2,6 +2,7 @@
 
 use super::*;
 use laggard_activity::Activity;
+use laggard_activity::Counters;
 use laggard_activity::kind::DISK;
 
 /// 2011-05-08T23:59:00Z.

@@ -263,11 +263,7 @@ disk I/O size          ios   % cum % |  ios   % cum %
 
     #[test]
     fn shared_data_of_lmt_in_all_versions() {
-        let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/lustre-proc");
-        if !base.exists() {
-            eprintln!("skipped: ../shared/data is not here");
-            return;
-        }
+        let Some(base) = crate::source::shared_data("lustre-proc") else { return };
         let read = |version: &str| rows(&Lustre::new(&base.join(version)).read().unwrap());
         let (old, zfs, newer) = (read("1.8.3"), read("2.10.8"), read("2.12.9_12"));
         assert_eq!(old["lc1-OST0000:read_bytes"], [1_023_683, 471_987_441_490]);

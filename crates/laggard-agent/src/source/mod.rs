@@ -111,17 +111,19 @@ impl ProcFile {
 
 /// Whether a name matches a pattern with `*` and `?`.
 pub fn matches(pattern: &str, name: &str) -> bool {
-    fn from(pattern: &[u8], name: &[u8]) -> bool {
-        match (pattern.split_first(), name.split_first()) {
-            (None, None) => true,
-            (Some((b'*', rest)), None) => from(rest, name),
-            (Some((b'*', rest)), Some((_, later))) => from(rest, name) || from(pattern, later),
-            (Some((b'?', rest)), Some((_, later))) => from(rest, later),
-            (Some((letter, rest)), Some((found, later))) => letter == found && from(rest, later),
-            _ => false,
-        }
+    wildmatch::WildMatch::new(pattern).matches(name)
+}
+
+#[cfg(test)]
+/// A folder of `../shared/data`. Where it is missing the test is skipped, aloud; in CI, where it must be, the test fails.
+pub(crate) fn shared_data(name: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
+    if folder.exists() {
+        return Some(folder);
     }
-    from(pattern.as_bytes(), name.as_bytes())
+    assert!(std::env::var_os("CI").is_none(), "{} is missing", folder.display());
+    eprintln!("skipped: {} is missing", folder.display());
+    None
 }
 
 #[cfg(test)]

@@ -172,16 +172,9 @@ impl Coefficients {
     }
 }
 
-/// Whether a name is, or a pattern with one `*` takes, a target.
+/// Whether a target has a name, or one that a pattern with `*` and `?` takes.
 pub fn matches(pattern: &str, target: &str) -> bool {
-    match pattern.split_once('*') {
-        Some((before, after)) => {
-            target.len() >= before.len() + after.len()
-                && target.starts_with(before)
-                && target.ends_with(after)
-        }
-        None => pattern == target,
-    }
+    wildmatch::WildMatch::new(pattern).matches(target)
 }
 
 #[cfg(test)]
@@ -209,6 +202,7 @@ mod tests {
         assert_eq!(read.model("ost1", None).unwrap().read.latency_s, 8.02e-4, "the file's own");
         assert!(matches("scratch-OST*", "scratch-OST000a") && matches("*:sdb", "oss1:sdb"));
         assert!(!matches("scratch-OST*", "home-OST000a") && !matches("ab*ba", "aba"));
+        assert!(matches("*-OST*a", "home-OST000a") && matches("ost?", "ost1") && !matches("ost?", "ost12"));
     }
 
     #[test]

@@ -42,12 +42,12 @@ pub struct Args {
     #[arg(long, value_name = "PART")]
     only: Option<Part>,
 
-    /// Without this rule of ours (`laggard rules`); bounds are not checked (repeatable)
+    /// Without this rule of ours (`laggard rules`); bounds are not checked; with --ablation, only these are tried (repeatable)
     #[arg(long, value_name = "RULE", value_parser = rule)]
     without: Vec<&'static Rule>,
 
     /// What each rule is worth: everything judged again without it, as a table or JSON
-    #[arg(long, conflicts_with_all = ["without", "severity", "only"])]
+    #[arg(long, conflicts_with_all = ["severity", "only"])]
     ablation: bool,
 
     /// How to print
@@ -143,7 +143,8 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
 /// What each rule is worth.
 fn ablation(args: &Args, matrix: &Matrix, plan: &Plan) -> Result<Outcome, String> {
     let bar = bar("ablation", matrix.len() as u64 + plan.len());
-    let ablation = Ablation { method: &LIMP, matrix, plan: Some(plan), real: &args.real };
+    let rules = if args.without.is_empty() { rules::all().collect() } else { args.without.clone() };
+    let ablation = Ablation { method: &LIMP, rules, matrix, plan: Some(plan), real: &args.real };
     let effects = ablation.run(&bar)?;
     bar.finish_and_clear();
     let text = match args.format {

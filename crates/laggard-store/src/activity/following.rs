@@ -1,9 +1,9 @@
 //! Activity files followed while they are written: what is fresh in each, and up to when all of them are complete.
 
 use super::{HostFiles, Hosts};
-use crate::counters::{Counters, Fresh};
 use crate::store;
 use laggard_activity::{Activity, Follower, name};
+use laggard_activity::{Counters, Fresh};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

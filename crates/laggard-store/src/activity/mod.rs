@@ -9,9 +9,9 @@ pub mod stream;
 pub mod summary;
 pub mod work;
 
-use crate::counters::Counters;
 use crate::problem::Problems;
 use crate::recording::Recording;
+use laggard_activity::Counters;
 use laggard_activity::kind::{ADDRESS, DISK, GAP, Kind, LUSTRE, NET, PEER, TRANSFER};
 use laggard_activity::{Activity, Damage, Thing, name};
 use laggard_core::model::Metric;

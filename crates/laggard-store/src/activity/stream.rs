@@ -2,9 +2,9 @@
 
 use super::work::{self, Latest, Plan, Sums};
 use super::{HostFiles, Hosts, summary};
-use crate::counters::Counters;
 use crate::recording::Series;
 use crate::time;
+use laggard_activity::Counters;
 use laggard_activity::kind::{Kind, PEER, PeerField};
 use laggard_activity::{ABSENT, Damage, Stretch, growth};
 use laggard_core::model::Metric;

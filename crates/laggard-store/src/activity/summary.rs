@@ -4,6 +4,7 @@
 //! which state of its file it was made from; one that is missing or older is made again, where the store can be written.
 
 use super::FileInfo;
+use laggard_activity::Counters;
 use laggard_activity::kind::{Kind, KindId};
 use laggard_activity::seal;
 use laggard_activity::{

@@ -5,7 +5,7 @@
 
 pub mod layout;
 
-use crate::counters::Counters;
+use laggard_activity::Counters;
 use laggard_activity::kind::{DISK, HOST, Kind, NET, TCP};
 use laggard_activity::{ABSENT, Damage, Origin, Stretch};
 use layout::{Layout, Listed, Naming, Understood};

@@ -166,12 +166,7 @@ fn other_formats_are_refused_with_the_remedy() {
 }
 
 fn shared() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/sysstat");
-    if !folder.exists() {
-        eprintln!("skipped: ../shared/data is not here");
-        return None;
-    }
-    Some(folder)
+    crate::shared_data("sysstat")
 }
 
 /// sar's own figures for these files: the first line with a rate of the disk and of the interface.

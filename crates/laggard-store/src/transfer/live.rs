@@ -6,9 +6,9 @@ use super::{Account, Plan, SIZES, Target, file_system, has_targets, is_for_data,
 use crate::activity::Hosts;
 use crate::activity::following::Following;
 use crate::activity::live::Look;
-use crate::counters::{Counters, Fresh};
 use laggard_activity::Thing;
 use laggard_activity::kind::KindId;
+use laggard_activity::{Counters, Fresh};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

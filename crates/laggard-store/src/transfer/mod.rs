@@ -15,8 +15,8 @@ pub use laggard_activity::transfer::{SIZES, bytes, size_of};
 pub use slots::{Block, TargetLoad};
 
 use crate::activity::{FileInfo, HostFiles, Hosts};
-use crate::counters::Counters;
 use crate::time;
+use laggard_activity::Counters;
 use laggard_activity::kind::TRANSFER;
 use laggard_activity::transfer::{ALL, COUNTS, SPACE};
 use laggard_activity::{ABSENT, Damage, growth};

@@ -4,7 +4,7 @@ use super::Account;
 use super::sizes::Gaps;
 use super::slots::{Slots, TargetLoad};
 use super::source::{Meaning, Source};
-use crate::counters::Counters;
+use laggard_activity::Counters;
 use laggard_activity::kind::KindId;
 use laggard_activity::{ABSENT, Damage, Growth, Piece, Rows, growth};
 use laggard_core::fsu::Load;

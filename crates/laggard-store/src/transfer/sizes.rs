@@ -4,9 +4,9 @@
 //! over until one has a gap, or other targets than the one before it, and then the last that was passed over is read too.
 
 use super::{Composition, SIZES, count_fields};
-use crate::counters::Counters;
 use crate::time;
 use laggard_activity::ABSENT;
+use laggard_activity::Counters;
 use laggard_activity::kind::TRANSFER;
 use laggard_core::fsu::Direction;
 use std::collections::{BTreeMap, VecDeque};

@@ -187,13 +187,12 @@ fn a_recording_that_goes_on_is_told_line_by_line() {
         "json",
         "--targets",
     ]);
-    command.current_dir(bench.path("")).stdout(Stdio::piped());
+    command.current_dir(bench.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut watching = command.spawn().unwrap();
+    crate::wait_for_line(watching.stderr.take().unwrap(), "following ");
     let (sender, lines) = std::sync::mpsc::channel();
     let output = std::io::BufReader::new(watching.stdout.take().unwrap());
     std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
-    // It has to be there before what is told is written.
-    std::thread::sleep(Duration::from_secs(3));
     write(10..20);
     let next = || -> serde_json::Value {
         serde_json::from_str(&lines.recv_timeout(Duration::from_secs(60)).expect("a line")).unwrap()

@@ -76,6 +76,21 @@ impl Ran {
     }
 }
 
+/// Waits until a program has said something on stderr; what it says later is read on, so that it never blocks.
+fn wait_for_line(stderr: std::process::ChildStderr, wanted: &'static str) {
+    use std::io::BufRead;
+    let (sender, found) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for line in std::io::BufReader::new(stderr).lines().map_while(Result::ok) {
+            eprintln!("{line}");
+            if line.contains(wanted) {
+                let _ = sender.send(());
+            }
+        }
+    });
+    found.recv_timeout(std::time::Duration::from_secs(60)).unwrap_or_else(|_| panic!("never said: {wanted}"));
+}
+
 /// The project's root.
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))

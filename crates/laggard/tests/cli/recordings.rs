@@ -238,8 +238,10 @@ fn a_disk_that_begins_to_limp_is_told_while_it_is_recorded() {
     };
     write(0..500);
     let mut command = Command::new(env!("CARGO_BIN_EXE_laggard"));
-    command.args(["diagnose", "--follow", "--format", "json"]).arg(&folder).stdout(Stdio::piped());
+    command.args(["diagnose", "--follow", "--format", "json"]).arg(&folder);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut follower = Ended(command.spawn().unwrap());
+    crate::wait_for_line(follower.0.stderr.take().unwrap(), "following ");
     let (sender, lines) = std::sync::mpsc::channel();
     let output = std::io::BufReader::new(follower.0.stdout.take().unwrap());
     std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));

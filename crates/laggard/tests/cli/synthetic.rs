@@ -1,27 +1,12 @@
 //! Recordings made for the tests: seeded, with a known truth.
 
+use laggard_sim::chance::Chance;
 use std::fmt::Write;
-
-/// Seeded randomness.
-pub struct Chance(pub u64);
-
-impl Chance {
-    pub fn uniform(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    pub fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
-}
 
 /// Twelve disks of one node, latency every 15 s, three hours a day, with a load that swings and differs between disks.
 /// `slow` disks take `factor` times as long.
 pub fn twelve_disks(seed: u64, days: i64, slow: Option<(usize, f64)>) -> String {
-    let mut chance = Chance(seed | 1);
+    let mut chance = Chance::new(seed);
     let static_load: Vec<f64> = (0..12).map(|_| (0.15 * chance.normal()).exp()).collect();
     let mut text = String::from("ts,disk_id,throughput,latency\n");
     for (disk, static_load) in static_load.iter().enumerate() {
@@ -46,7 +31,7 @@ pub fn twelve_disks(seed: u64, days: i64, slow: Option<(usize, f64)>) -> String 
 
 /// Long CSV of `servers` with one metric at one level per server, a little noise, every `step` seconds.
 pub fn long(metric: &str, levels: &[f64], seconds: i64, step: i64) -> String {
-    let mut chance = Chance(77);
+    let mut chance = Chance::new(77);
     let mut text = String::from("timestamp,component,metric,value\n");
     for time in (0..seconds).step_by(step as usize) {
         for (server, level) in levels.iter().enumerate() {

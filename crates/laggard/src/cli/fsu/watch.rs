@@ -78,6 +78,7 @@ pub fn run(args: &Args) -> Result<Conclusion, Failure> {
         // What was recorded before is for `report`.
         let mut from_s = *told_s.get_or_insert_with(|| hosts.span_s().map_or(0, |(_, last_s)| last_s));
         drop(recording);
+        console.warn(&Warning::Following { components: targets.len() });
         loop {
             let mut lines = Vec::new();
             let look = live.look(&mut |block| {

@@ -1,7 +1,7 @@
-//! What every recording of raw counters can do, whoever made it: our agent, sysstat, Prometheus.
+//! What every recording of raw counters can do, whichever program made it: our agent, sysstat, Prometheus.
 
-use laggard_activity::kind::Kind;
-use laggard_activity::{Activity, Damage, Follower, Growth, Origin, Stretch, Thing, growth};
+use crate::kind::Kind;
+use crate::{Damage, Follower, Growth, Origin, Stretch, Thing, growth};
 
 /// A recording of raw counters of one host. A segment is an hour or so: what is read at once.
 pub trait Counters: Send + Sync {
@@ -43,49 +43,6 @@ pub trait Counters: Send + Sync {
     }
     /// What could not be read, in words.
     fn damaged(&self) -> Vec<String>;
-}
-
-impl Counters for Activity {
-    fn origin(&self) -> &Origin {
-        self.origin()
-    }
-
-    fn segments(&self) -> usize {
-        self.segments()
-    }
-
-    fn span_s(&self, segment: usize) -> (i64, i64) {
-        self.span_s(segment)
-    }
-
-    fn scan(
-        &self,
-        segment: usize,
-        kind: &'static Kind,
-        fields: &[usize],
-        each: &mut dyn FnMut(&Stretch),
-    ) -> Result<(), Damage> {
-        self.scan(segment, kind, fields, each)
-    }
-
-    fn growth(
-        &self,
-        segment: usize,
-        kind: &'static Kind,
-        fields: &[usize],
-        to: &mut dyn Growth,
-    ) -> Result<(), Damage> {
-        self.growth(segment, kind, fields, to)
-    }
-
-    fn inventory(&self, segment: usize) -> Result<Vec<Thing>, Damage> {
-        self.inventory(segment)
-    }
-
-    fn damaged(&self) -> Vec<String> {
-        let said = self.damaged.iter();
-        said.map(|damaged| format!("{}: {}", damaged.path.display(), damaged.message)).collect()
-    }
 }
 
 /// What is fresh in a file that still grows: one segment.
