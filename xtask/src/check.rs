@@ -21,9 +21,20 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 9] = [
     ("xtask", &["laggard-activity"]),
 ];
 
+/// Modules of a crate in the order of the arrow: each may use those before it, and none after it.
+const MODULES: [(&str, &[&str]); 3] = [
+    ("laggard-core", &["ids", "stats", "grid", "model", "compare", "fsu", "diagnose"]),
+    (
+        "laggard-engine",
+        &["warning", "error", "input", "plan", "offline", "explain", "live", "training", "utilization"],
+    ),
+    ("laggard", &["demo", "report", "cli"]),
+];
+
 pub fn all() -> Outcome {
     file_length()?;
     dependencies()?;
+    modules()?;
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])?;
     eprintln!("xtask: cargo doc");
@@ -78,10 +89,46 @@ fn dependencies() -> Outcome {
                 manifest.display()
             ));
         };
-        for line in text.lines().filter(|line| line.starts_with("laggard")) {
+        // What only tests use, they may.
+        let built = text.split("[dev-dependencies]").next().unwrap_or(&text);
+        for line in built.lines().filter(|line| line.starts_with("laggard")) {
             let dependency = line.split(['.', ' ', '=']).next().unwrap_or("");
             if !allowed.contains(&dependency) {
                 return Err(format!("{}: {name} may not depend on {dependency}", manifest.display()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// No module uses one that stands after it, and every module has its place.
+fn modules() -> Outcome {
+    for (name, order) in MODULES {
+        let folder = root().join("crates").join(name).join("src");
+        for (place, module) in order.iter().enumerate() {
+            let mut files = Vec::new();
+            sources(&folder.join(module), &mut files);
+            files.push(folder.join(format!("{module}.rs")));
+            for path in files.iter().filter(|path| path.extension().is_some_and(|ending| ending == "rs")) {
+                let text = fs::read_to_string(path).unwrap_or_default();
+                let code = |line: &&str| !line.trim_start().starts_with("//");
+                let text: String = text.lines().filter(code).collect::<Vec<_>>().join("\n");
+                for later in &order[place + 1..] {
+                    let uses = [format!("crate::{later}::"), format!("crate::{{{later}")];
+                    if uses.iter().any(|used| text.contains(used.as_str())) {
+                        let path = path.display();
+                        return Err(format!("{path}: {name}'s `{module}` may not use `{later}`"));
+                    }
+                }
+            }
+        }
+        let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let module = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            if !["lib", "main"].contains(&module.as_str()) && !order.contains(&module.as_str()) {
+                let path = path.display();
+                return Err(format!("{path}: a new module; say in xtask/src/check.rs where it stands"));
             }
         }
     }
