@@ -2,6 +2,7 @@
 
 use laggard_core::compare::Method;
 use laggard_core::diagnose::training::ThresholdsError;
+use laggard_core::fsu::coefficients::CoefficientsError;
 use laggard_core::model::TopologyError;
 use laggard_store::ReadError;
 use std::path::PathBuf;
@@ -59,13 +60,16 @@ pub enum EngineError {
     #[error("{}: learnt from other components; none of these is in the data", .0.display())]
     OtherComponents(PathBuf),
     /// The coefficients file is wrong.
-    #[error("{}: {message}", path.display())]
+    #[error("{}: {source}", path.display())]
     Coefficients {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        message: String,
+        source: CoefficientsError,
     },
+    /// A target without coefficients.
+    #[error(transparent)]
+    Model(#[from] CoefficientsError),
     /// The wanted time ends before it begins.
     #[error("--from is later than --to")]
     TimeOrder,

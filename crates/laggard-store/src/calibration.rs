@@ -3,6 +3,7 @@
 //!
 //! Unlike a recording, a calibration is small and everything hangs on it: a row that cannot be understood is an error.
 
+use crate::problem::FormatError;
 use laggard_core::fsu::Direction;
 use laggard_core::fsu::calibrate::Test;
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn find(header: &csv::StringRecord) -> Result<Columns, String> {
+    fn find(header: &csv::StringRecord) -> Result<Columns, FormatError> {
         let place = |name: &str| header.iter().position(|column| column.trim().eq_ignore_ascii_case(name));
         let needed = |name: &str| {
             place(name).ok_or_else(|| {
@@ -51,7 +52,7 @@ impl Columns {
 }
 
 /// Reads tests. The error names line and column.
-pub fn read(input: impl Read) -> Result<Vec<Series>, String> {
+pub fn read(input: impl Read) -> Result<Vec<Series>, FormatError> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(input);
     let header = reader.headers().map_err(|error| error.to_string())?.clone();
     let columns = Columns::find(&header)?;
@@ -68,11 +69,15 @@ pub fn read(input: impl Read) -> Result<Vec<Series>, String> {
         let text = |column: usize| record.get(column).unwrap_or("");
         let number = |column: usize, name: &str, what: &str, is_good: fn(f64) -> bool| {
             let value = text(column).parse::<f64>().ok().filter(|value| value.is_finite() && is_good(*value));
-            value.ok_or_else(|| format!("line {line}, column {name}: `{}` is no number {what}", text(column)))
+            value.ok_or_else(|| {
+                let found = format!("column {name}: `{}` is no number {what}", text(column));
+                FormatError::at(line, found)
+            })
         };
         let positive = |column: usize, name: &str| number(column, name, "above 0", |value| value > 0.0);
         let direction = Direction::parse(&text(columns.direction).to_ascii_lowercase()).ok_or_else(|| {
-            format!("line {line}, column direction: `{}` is neither read nor write", text(columns.direction))
+            let found = format!("column direction: `{}` is neither read nor write", text(columns.direction));
+            FormatError::at(line, found)
         })?;
         let seconds = positive(columns.seconds, "seconds")?;
         let count = number(columns.count, "count", "from 0 on", |value| value >= 0.0)?;
@@ -95,9 +100,8 @@ pub fn read(input: impl Read) -> Result<Vec<Series>, String> {
         });
         if tests[place].seconds != seconds {
             let (name, first) = (&tests[place].name, tests[place].seconds);
-            return Err(format!(
-                "line {line}, column seconds: test {name} had {first} before, and now {seconds}"
-            ));
+            let found = format!("column seconds: test {name} had {first} before, and now {seconds}");
+            return Err(FormatError::at(line, found));
         }
         tests[place].transactions.push(transactions);
     }
@@ -115,7 +119,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn parse(text: &str) -> Result<Vec<Series>, String> {
-        read(text.as_bytes())
+        read(text.as_bytes()).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! A bad row is a problem with its line, and the next row is read. Quotes around a field are dropped; a quote never spans
 //! lines, so that a stray one cannot swallow the rest of a file.
 
+use crate::problem::FormatError;
 use crate::problem::Problems;
 use crate::recording::Recording;
 use crate::time;
@@ -54,7 +55,7 @@ pub struct Mapping {
 
 impl Mapping {
     /// Reads a mapping as given on the command line.
-    pub fn parse(text: &str) -> Result<Mapping, String> {
+    pub fn parse(text: &str) -> Result<Mapping, FormatError> {
         let mut entries: Vec<(Column, String)> = Vec::new();
         for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
             let (key, column) = item
@@ -78,17 +79,19 @@ impl Mapping {
             };
             let what = match (what, unit) {
                 (Column::Metric(metric, _), Some(unit)) => Column::Metric(metric, factor(metric, unit)?),
-                (_, Some(unit)) => return Err(format!("`{item}`: only a metric has a unit, not `{unit}`")),
+                (_, Some(unit)) => {
+                    return Err(format!("`{item}`: only a metric has a unit, not `{unit}`").into());
+                }
                 (what, None) => what,
             };
             if entries.iter().any(|(known, _)| same_role(*known, what)) {
-                return Err(format!("`{key}` is given twice"));
+                return Err(format!("`{key}` is given twice").into());
             }
             entries.push((what, column.trim().to_ascii_lowercase()));
         }
         for (needed, name) in [(Column::Time, "time=COLUMN"), (Column::Component, "component=COLUMN")] {
             if !entries.iter().any(|(known, _)| *known == needed) {
-                return Err(format!("{name} is missing"));
+                return Err(format!("{name} is missing").into());
             }
         }
         Ok(Mapping { entries })
@@ -103,7 +106,7 @@ fn same_role(a: Column, b: Column) -> bool {
 }
 
 /// What a unit multiplies by to become the metric's own.
-fn factor(metric: Metric, unit: &str) -> Result<f64, String> {
+fn factor(metric: Metric, unit: &str) -> Result<f64, FormatError> {
     let own = metric.properties().unit;
     let known: &[(&str, f64)] = match own {
         "ms" => &[("ns", 1e-6), ("us", 1e-3), ("ms", 1.0), ("s", 1e3)],
@@ -115,7 +118,7 @@ fn factor(metric: Metric, unit: &str) -> Result<f64, String> {
     };
     let names = || known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let found = known.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
-    found.ok_or_else(|| format!("{metric} is in {own}; unit `{unit}` is unknown (known: {})", names()))
+    found.ok_or_else(|| format!("{metric} is in {own}; unit `{unit}` is unknown (known: {})", names()).into())
 }
 
 fn split_header(line: &str) -> (Vec<String>, u8) {
@@ -129,7 +132,7 @@ fn split_header(line: &str) -> (Vec<String>, u8) {
 }
 
 /// What the columns of a header mean, by their names.
-fn layout(header: &[String]) -> Result<Vec<Option<Column>>, String> {
+fn layout(header: &[String]) -> Result<Vec<Option<Column>>, FormatError> {
     let first_of =
         |names: &[&str]| names.iter().find_map(|name| header.iter().position(|field| field == name));
     let time = first_of(TIME_NAMES)
@@ -152,7 +155,7 @@ fn layout(header: &[String]) -> Result<Vec<Option<Column>>, String> {
     Ok(columns)
 }
 
-fn mapped_layout(header: &[String], mapping: &Mapping) -> Result<Vec<Option<Column>>, String> {
+fn mapped_layout(header: &[String], mapping: &Mapping) -> Result<Vec<Option<Column>>, FormatError> {
     let mut columns = vec![None; header.len()];
     for (column, name) in &mapping.entries {
         let index = header
@@ -171,7 +174,7 @@ fn mapped_layout(header: &[String], mapping: &Mapping) -> Result<Vec<Option<Colu
     Ok(columns)
 }
 
-fn check(columns: &[Option<Column>]) -> Result<(), String> {
+fn check(columns: &[Option<Column>]) -> Result<(), FormatError> {
     let has = |wanted: Column| columns.contains(&Some(wanted));
     let metrics = columns.iter().any(|column| matches!(column, Some(Column::Metric(..))));
     match (has(Column::MetricName), has(Column::Value)) {
@@ -193,7 +196,7 @@ pub fn read(
     recording: &mut Recording,
     problems: &mut Problems,
     progress: &dyn Fn(u64),
-) -> Result<(), String> {
+) -> Result<(), FormatError> {
     let mut input = std::io::BufReader::with_capacity(1 << 16, input);
     let mut first = Vec::new();
     std::io::BufRead::read_until(&mut input, b'\n', &mut first).map_err(|error| error.to_string())?;

@@ -2,6 +2,7 @@
 //!
 //! `lctl get_param obdfilter.*.stats osd-*.*.brw_stats mdt.*.md_stats >> oss1.txt`, every few seconds. The host is the file's name.
 
+use crate::problem::FormatError;
 use laggard_activity::Counters;
 use laggard_activity::kind::{Kind, LUSTRE, TRANSFER};
 use laggard_activity::lustre::{self, Param};
@@ -34,7 +35,7 @@ pub struct Lctl {
 
 impl Lctl {
     /// Reads the text of a file.
-    pub fn read(text: &str, path: &Path) -> Result<Lctl, String> {
+    pub fn read(text: &str, path: &Path) -> Result<Lctl, FormatError> {
         // `oss1.txt.gz` is of oss1.
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         let host = file.split('.').next().unwrap_or_default().to_string();
@@ -234,7 +235,7 @@ mod tests {
     #[test]
     fn a_dump_without_a_moment_is_refused_in_words() {
         let said = Lctl::read("obdfilter.fs-OST0000.kbytestotal=1000\n", Path::new("x")).err().unwrap();
-        assert!(said.contains("when they were read"), "{said}");
+        assert!(said.message.contains("when they were read"), "{said}");
     }
 
     #[test]

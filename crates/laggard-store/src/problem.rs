@@ -3,6 +3,39 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+/// Why a text is not of the format it should be: what was found, where, and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormatError {
+    /// The line, counted from 1, if it is of one.
+    pub line: Option<u64>,
+    /// What was found there, and the remedy.
+    pub message: String,
+}
+
+impl FormatError {
+    /// In one line.
+    pub fn at(line: u64, message: impl Into<String>) -> FormatError {
+        FormatError { line: Some(line), message: message.into() }
+    }
+}
+
+impl<T: Into<String>> From<T> for FormatError {
+    fn from(message: T) -> FormatError {
+        FormatError { line: None, message: message.into() }
+    }
+}
+
+impl std::fmt::Display for FormatError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}, ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for FormatError {}
+
 /// One kind of problem in one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {

@@ -2,6 +2,7 @@
 
 use crate::activity::Hosts;
 use crate::csv::{self, Mapping};
+use crate::problem::FormatError;
 use crate::problem::Problems;
 use crate::recording::Recording;
 use crate::{lctl, sadf, sar, store, sysstat, time};
@@ -24,12 +25,12 @@ pub enum ReadError {
         source: std::io::Error,
     },
     /// Not a format that is known.
-    #[error("{}: {message}", path.display())]
+    #[error("{}: {source}", path.display())]
     Format {
         /// The file.
         path: PathBuf,
         /// What was found and what would be right.
-        message: String,
+        source: FormatError,
     },
 }
 
@@ -38,7 +39,7 @@ impl ReadError {
     fn reason(&self) -> String {
         match self {
             ReadError::Io { source, .. } => source.to_string(),
-            ReadError::Format { message, .. } => message.clone(),
+            ReadError::Format { source, .. } => source.to_string(),
         }
     }
 }
@@ -132,7 +133,7 @@ enum Packing {
 }
 
 impl Format {
-    fn of(start: &[u8]) -> Result<Format, String> {
+    fn of(start: &[u8]) -> Result<Format, FormatError> {
         let text = String::from_utf8_lossy(&start[..start.len().min(512)]);
         let trimmed = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
         Ok(match start {
@@ -182,7 +183,7 @@ impl Reading<'_> {
 
     fn content(&mut self, path: &Path, mut file: File, progress: &dyn Fn(u64)) -> Result<(), ReadError> {
         let io = |source| ReadError::Io { path: path.into(), source };
-        let wrong = |message: String| ReadError::Format { path: path.into(), message };
+        let wrong = |source: FormatError| ReadError::Format { path: path.into(), source };
         let mut start = Vec::new();
         (&mut file).take(4096).read_to_end(&mut start).map_err(io)?;
         file.rewind().map_err(io)?;
@@ -195,8 +196,8 @@ impl Reading<'_> {
                 if let Some(name) = packed_activity(path) {
                     return self.packed_activity(path, name, file, packing);
                 }
-                let unpacked =
-                    unpack(file, packing).map_err(|error| wrong(format!("cannot be unpacked: {error}")))?;
+                let unpacked = unpack(file, packing)
+                    .map_err(|error| wrong(format!("cannot be unpacked: {error}").into()))?;
                 return self.content(path, unpacked, progress);
             }
             Format::Activity => {
@@ -224,7 +225,7 @@ impl Reading<'_> {
             Format::Csv => {
                 let mut input = BufReader::with_capacity(1 << 18, file);
                 csv::read(input.by_ref(), path, self.mapping, recording, problems, progress)
-                    .map_err(|message| wrong(format!("line 1: {message}")))?;
+                    .map_err(|message| wrong(format!("line 1: {message}").into()))?;
             }
         }
         Ok(())
@@ -247,13 +248,14 @@ impl Reading<'_> {
         packing: Packing,
     ) -> Result<(), ReadError> {
         let io = |source| ReadError::Io { path: path.into(), source };
-        let wrong = |message: String| ReadError::Format { path: path.into(), message };
+        let wrong = |source: FormatError| ReadError::Format { path: path.into(), source };
         let mut unpacked =
-            unpack(file, packing).map_err(|error| wrong(format!("cannot be unpacked: {error}")))?;
+            unpack(file, packing).map_err(|error| wrong(format!("cannot be unpacked: {error}").into()))?;
         let folder = tempfile::tempdir().map_err(io)?;
         let place = folder.path().join(name);
         std::io::copy(&mut unpacked, &mut File::create(&place).map_err(io)?).map_err(io)?;
-        let rows = self.hosts.add_file(&place, self.problems).map_err(|damage| wrong(damage.to_string()))?;
+        let rows =
+            self.hosts.add_file(&place, self.problems).map_err(|damage| wrong(damage.to_string().into()))?;
         self.recording.samples += rows;
         self.hosts.keep(folder);
         Ok(())

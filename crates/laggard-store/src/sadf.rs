@@ -1,5 +1,6 @@
 //! `sadf -j` and `iostat -o JSON`.
 
+use crate::problem::FormatError;
 use crate::problem::Problems;
 use crate::rates::Lines;
 use crate::recording::Recording;
@@ -42,7 +43,7 @@ pub fn read(
     path: &Path,
     recording: &mut Recording,
     problems: &mut Problems,
-) -> Result<(), String> {
+) -> Result<(), FormatError> {
     let document: Document = serde_json::from_reader(input)
         .map_err(|error| format!("JSON, but not of `sadf -j` or `iostat -o JSON`, or not whole: {error}"))?;
     for host in document.sysstat.hosts {

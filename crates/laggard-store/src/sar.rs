@@ -3,6 +3,7 @@
 //! The first line names the host and the day: `Linux 5.0.16 (oss001)  06/30/19  _x86_64_  (8 CPU)`. Columns are found by their
 //! headings, so that all versions are understood. Times are as printed there; they are taken as UTC.
 
+use crate::problem::FormatError;
 use crate::problem::Problems;
 use crate::rates::Lines;
 use crate::recording::Recording;
@@ -44,7 +45,7 @@ pub fn read(
     path: &Path,
     recording: &mut Recording,
     problems: &mut Problems,
-) -> Result<(), String> {
+) -> Result<(), FormatError> {
     let mut text: Option<Text> = None;
     for (number, line) in input.lines().enumerate() {
         let line = match line {
@@ -74,7 +75,7 @@ pub fn read(
 }
 
 impl Text {
-    fn new(line: &str) -> Result<Text, String> {
+    fn new(line: &str) -> Result<Text, FormatError> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let host = words.get(2).map(|word| word.trim_matches(['(', ')'])).unwrap_or_default();
         let day = words.get(3).and_then(|word| date(word));
@@ -92,7 +93,7 @@ impl Text {
                 reports: 0,
                 lines: Lines::default(),
             }),
-            _ => Err(format!("line 1: neither sar nor iostat begins like this: `{line}`")),
+            _ => Err(format!("line 1: neither sar nor iostat begins like this: `{line}`").into()),
         }
     }
 

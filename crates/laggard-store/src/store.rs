@@ -56,9 +56,8 @@ pub fn files(directory: &Path) -> Result<Vec<PathBuf>, ReadError> {
     });
     if found.is_empty() {
         let message =
-            "a directory without recordings is not a store; fill one with `laggard import PATH --into STORE`"
-                .into();
-        return Err(ReadError::Format { path: directory.into(), message });
+            "a directory without recordings is not a store; fill one with `laggard import PATH --into STORE`";
+        return Err(ReadError::Format { path: directory.into(), source: message.into() });
     }
     Ok(found)
 }
@@ -79,7 +78,7 @@ pub fn import(
         && fs::read_dir(directory).map_err(io(directory))?.next().is_some()
     {
         let message = format!("not a store: there are files but no {MARKER}; choose a new directory");
-        return Err(ReadError::Format { path: directory.into(), message });
+        return Err(ReadError::Format { path: directory.into(), source: message.into() });
     }
     fs::create_dir_all(directory).map_err(io(directory))?;
     if !marker.exists() {

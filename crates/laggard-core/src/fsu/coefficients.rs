@@ -89,12 +89,54 @@ pub struct Coefficients {
     pub metadata: Costs,
 }
 
+/// Why there are no coefficients.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CoefficientsError {
+    /// It is no TOML, or a key is wrong.
+    #[error("line {line}: {message}")]
+    Syntax {
+        /// Where.
+        line: usize,
+        /// What.
+        message: String,
+    },
+    /// A number that is no time.
+    #[error("key `{key}` of [{table}]: {value} is no time")]
+    Value {
+        /// The key ...
+        key: String,
+        /// ... of this table.
+        table: &'static str,
+        /// What stands there.
+        value: f64,
+    },
+    /// Numbers of OSTs are hexadecimal, ranges are not.
+    #[error(
+        "key `targets` of [[class]]: {0}: numbers of OSTs are hexadecimal; name them one by one, or with a *"
+    )]
+    Hexadecimal(String),
+    /// Names that cannot be understood.
+    #[error("key `targets` of [[class]]: {0}")]
+    Targets(#[from] hosts::HostsError),
+    /// A share that is none.
+    #[error("key `fullness` of [[class]]: from 0 (empty) to 1 (full)")]
+    Fullness,
+    /// A target whose transactions would count as nothing.
+    #[error("no [{direction}] for {target}: its {direction}s would count as nothing; calibrate them too")]
+    Missing {
+        /// Read or write.
+        direction: &'static str,
+        /// The target.
+        target: String,
+    },
+}
+
 impl Coefficients {
     /// Reads a coefficients file. The error names line and key.
-    pub fn parse(text: &str) -> Result<Coefficients, String> {
+    pub fn parse(text: &str) -> Result<Coefficients, CoefficientsError> {
         let mut read: Coefficients = toml::from_str(text).map_err(|error| {
             let line = text[..error.span().map_or(0, |span| span.start)].matches('\n').count() + 1;
-            format!("line {line}: {}", error.message())
+            CoefficientsError::Syntax { line, message: error.message().into() }
         })?;
         let classes =
             read.class.iter().flat_map(|class| [("class.write", &class.write), ("class.read", &class.read)]);
@@ -102,27 +144,25 @@ impl Coefficients {
         for (table, fitted) in tables.filter_map(|(table, fitted)| Some((table, fitted.as_ref()?))) {
             for (key, value) in [("latency_s", fitted.latency_s), ("per_byte_s", fitted.per_byte_s)] {
                 if !(value.is_finite() && value >= 0.0) {
-                    return Err(format!("key `{key}` of [{table}]: {value} is no time"));
+                    return Err(CoefficientsError::Value { key: key.into(), table, value });
                 }
             }
         }
         if let Some((name, cost)) =
             read.metadata.iter().find(|(_, cost)| !(cost.is_finite() && **cost >= 0.0))
         {
-            return Err(format!("key `{name}` of [metadata]: {cost} is no time"));
+            return Err(CoefficientsError::Value { key: name.clone(), table: "metadata", value: *cost });
         }
         for class in &mut read.class {
             let expand = |range: &String| match range.contains("OST[") {
-                true => Err(format!(
-                    "{range}: numbers of OSTs are hexadecimal; name them one by one, or with a *"
-                )),
-                false => hosts::expand(range).map_err(|error| error.to_string()),
+                true => Err(CoefficientsError::Hexadecimal(range.clone())),
+                false => hosts::expand(range).map_err(CoefficientsError::from),
             };
-            let expanded: Result<Vec<Vec<String>>, String> = class.targets.iter().map(expand).collect();
-            class.targets =
-                expanded.map_err(|error| format!("key `targets` of [[class]]: {error}"))?.concat();
+            let expanded: Result<Vec<Vec<String>>, CoefficientsError> =
+                class.targets.iter().map(expand).collect();
+            class.targets = expanded?.concat();
             if class.fullness.is_some_and(|full| !(0.0..=1.0).contains(&full)) {
-                return Err("key `fullness` of [[class]]: from 0 (empty) to 1 (full)".into());
+                return Err(CoefficientsError::Fullness);
             }
         }
         Ok(read)
@@ -154,11 +194,12 @@ impl Coefficients {
     }
 
     /// Both lines of a target; the error says what is missing.
-    pub fn model(&self, target: &str, fullness: Option<f64>) -> Result<Model, String> {
+    pub fn model(&self, target: &str, fullness: Option<f64>) -> Result<Model, CoefficientsError> {
         let line = |direction: Direction| {
-            self.fitted(direction, target, fullness).map(|fitted| fitted.line()).ok_or_else(|| {
-                let name = direction.name();
-                format!("no [{name}] for {target}: its {name}s would count as nothing; calibrate them too")
+            let fitted = self.fitted(direction, target, fullness).map(|fitted| fitted.line());
+            fitted.ok_or_else(|| CoefficientsError::Missing {
+                direction: direction.name(),
+                target: target.into(),
             })
         };
         Ok(Model { write: line(Direction::Write)?, read: line(Direction::Read)? })
@@ -207,7 +248,7 @@ mod tests {
 
     #[test]
     fn bad_files_are_named_by_line_and_key() {
-        let error = |text: &str| Coefficients::parse(text).unwrap_err();
+        let error = |text: &str| Coefficients::parse(text).unwrap_err().to_string();
         assert!(
             error("[write]\nlatency_s = 1\nper_byte = 2\n").starts_with("line 3: unknown field `per_byte`")
         );
@@ -219,6 +260,6 @@ mod tests {
         assert!(error("[[class]]\ntargets = [\"fs-OST[0000-0012]\"]\n").contains("hexadecimal"));
         assert!(error("[[class]]\ntargets = [\"a\"]\nfullness = 75.0\n").contains("fullness"));
         let only_writes = Coefficients::parse("[write]\nlatency_s = 1.0\nper_byte_s = 0.0\n").unwrap();
-        assert!(only_writes.model("ost1", None).unwrap_err().contains("no [read] for ost1"));
+        assert!(only_writes.model("ost1", None).unwrap_err().to_string().contains("no [read] for ost1"));
     }
 }

@@ -301,7 +301,7 @@ pub fn models(
     let known = |full: &f64| Some(*full).filter(|full| !full.is_nan());
     let models =
         targets.iter().zip(fullness).map(|(target, full)| coefficients.model(&target.name, known(full)));
-    models.collect::<Result<_, _>>().map_err(EngineError::Utilization)
+    Ok(models.collect::<Result<_, _>>()?)
 }
 
 /// Seconds of an observation: as asked for, or the paper's, and no finer than the data.
@@ -315,7 +315,7 @@ pub fn grid_s(asked_s: Option<u32>, recording: &Recording) -> i64 {
 pub fn coefficients(path: &Path) -> Result<Coefficients, EngineError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| EngineError::File { path: path.to_path_buf(), source })?;
-    let wrong = |message| EngineError::Coefficients { path: path.to_path_buf(), message };
+    let wrong = |source| EngineError::Coefficients { path: path.to_path_buf(), source };
     Coefficients::parse(&text).map_err(wrong)
 }
 

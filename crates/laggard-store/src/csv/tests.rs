@@ -4,7 +4,8 @@ use proptest::prelude::*;
 fn load(text: &str, mapping: Option<&str>) -> Result<(Recording, Vec<String>), String> {
     let mapping = mapping.map(|text| Mapping::parse(text).unwrap());
     let (mut recording, mut problems) = (Recording::default(), Problems::default());
-    read(text.as_bytes(), Path::new("x.csv"), mapping.as_ref(), &mut recording, &mut problems, &|_| {})?;
+    read(text.as_bytes(), Path::new("x.csv"), mapping.as_ref(), &mut recording, &mut problems, &|_| {})
+        .map_err(|error| error.to_string())?;
     recording.settle();
     Ok((recording, problems.list().iter().map(ToString::to_string).collect()))
 }
@@ -101,7 +102,7 @@ fn bad_mappings_are_explained() {
         ("time=ts,component", "not what=column"),
         ("time=a,time=b,component=c", "given twice"),
     ] {
-        assert!(Mapping::parse(text).unwrap_err().contains(part), "{text}");
+        assert!(Mapping::parse(text).unwrap_err().message.contains(part), "{text}");
     }
 }
 

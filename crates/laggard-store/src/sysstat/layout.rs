@@ -3,6 +3,7 @@
 //! Formats 0x2170 to 0x2175 (sysstat 8.1.3 to 12.7). The last describes itself: a structure is so many 8-byte integers, so many
 //! `long`s, so many 4-byte integers, then bytes; fields were only ever added at the end of a block. The older ones are fixed.
 
+use crate::problem::FormatError;
 use laggard_activity::kind::{DISK, HOST, Kind, NET, TCP};
 
 /// Largest sizes that sysstat itself accepts.
@@ -132,7 +133,7 @@ pub fn is_sysstat(start: &[u8]) -> bool {
 }
 
 /// Reads the beginning of a file; says what is wrong with it.
-pub fn parse(bytes: &[u8]) -> Result<Layout, String> {
+pub fn parse(bytes: &[u8]) -> Result<Layout, FormatError> {
     let is_big = bytes.starts_with(&[0xd5, 0x96]);
     if !is_sysstat(bytes) {
         return Err("not an activity file of sysstat".into());
@@ -146,10 +147,10 @@ pub fn parse(bytes: &[u8]) -> Result<Layout, String> {
         0x2170 | 0x2171 | 0x2173 => fixed(bytes, order, format),
         newer if newer > 0x2175 => Err(format!(
             "written by a newer sysstat ({version}, format {newer:#x}); export it there: sadf -j FILE -- -d -n DEV"
-        )),
+        ).into()),
         older => Err(format!(
             "written by an old sysstat ({version}, format {older:#x}); export it there: sadf -j FILE -- -d -n DEV, or bring it up to date: sadf -c FILE > NEW"
-        )),
+        ).into()),
     }
 }
 
@@ -185,9 +186,9 @@ impl Types {
     }
 }
 
-fn described(bytes: &[u8], mut order: Order) -> Result<Layout, String> {
+fn described(bytes: &[u8], mut order: Order) -> Result<Layout, FormatError> {
     let cut = || "cut off in its header".to_string();
-    let wrong = |what: &str, value: usize| Err(format!("damaged header: {what} {value}"));
+    let wrong = |what: &str, value: usize| Err(format!("damaged header: {what} {value}").into());
     let header_size = order.u32(bytes, 8).ok_or_else(cut)? as usize;
     let types = Types::read(order, bytes, 16).ok_or("damaged header: counts of fields")?;
     let [wide, long, narrow] = types.0;
@@ -233,7 +234,7 @@ fn described(bytes: &[u8], mut order: Order) -> Result<Layout, String> {
             && (1..=4096).contains(&parts)
             && (1..=LARGEST_ITEM).contains(&size);
         let Some(types) = types.filter(|_| sound) else {
-            return Err(format!("damaged list of activities: number {number} (activity {id})"));
+            return Err(format!("damaged list of activities: number {number} (activity {id})").into());
         };
         let understood = describe(id, magic, types, size, order);
         activities.push(Listed { id, count, has_count: field(4) != 0, parts, size, understood });
@@ -388,7 +389,7 @@ fn cpu(places: [Option<(usize, usize)>; 8]) -> Understood {
 }
 
 /// The formats before 11.7.1: everything at fixed places, integers of 8 bytes in slots of 16.
-fn fixed(bytes: &[u8], mut order: Order, format: u16) -> Result<Layout, String> {
+fn fixed(bytes: &[u8], mut order: Order, format: u16) -> Result<Layout, FormatError> {
     let cut = || "cut off in its header".to_string();
     let is_latest = format == 0x2173;
     let (header_at, header_size) = match is_latest {
@@ -396,19 +397,19 @@ fn fixed(bytes: &[u8], mut order: Order, format: u16) -> Result<Layout, String> 
         false => (8, 280),
     };
     if !(280..=LARGEST_HEADER).contains(&header_size) {
-        return Err(format!("damaged header: size {header_size}"));
+        return Err(format!("damaged header: size {header_size}").into());
     }
     let header = bytes.get(header_at..header_at + header_size).ok_or_else(cut)?;
     let (count_at, long_at, host_at) = if is_latest { (12, 23, 89) } else { (8, 15, 81) };
     order.long = match header[long_at] {
         4 => 4,
         8 => 8,
-        other => return Err(format!("damaged header: bytes of a long {other}")),
+        other => return Err(format!("damaged header: bytes of a long {other}").into()),
     };
     let count = order.u32(header, count_at).unwrap_or(0);
     let volatile = if is_latest { order.u32(header, 16).unwrap_or(0) } else { 0 };
     if count > MOST_ACTIVITIES || volatile > MOST_ACTIVITIES {
-        return Err(format!("damaged header: number of activities {count}"));
+        return Err(format!("damaged header: number of activities {count}").into());
     }
     let entry_size = if format == 0x2170 { 12 } else { 20 };
     let mut activities = Vec::new();
@@ -422,7 +423,7 @@ fn fixed(bytes: &[u8], mut order: Order, format: u16) -> Result<Layout, String> 
         };
         let (count, parts, size) = (u64::from(count), u64::from(parts), size as usize);
         if count > MOST_ITEMS || !(1..=4096).contains(&parts) || !(1..=4096).contains(&size) {
-            return Err(format!("damaged list of activities: number {number} (activity {id})"));
+            return Err(format!("damaged list of activities: number {number} (activity {id})").into());
         }
         let understood = describe_fixed(id, magic, size, order.long);
         activities.push(Listed { id, count, has_count: false, parts, size, understood });

@@ -5,6 +5,7 @@
 
 pub mod layout;
 
+use crate::problem::FormatError;
 use laggard_activity::Counters;
 use laggard_activity::kind::{DISK, HOST, Kind, NET, TCP};
 use laggard_activity::{ABSENT, Damage, Origin, Stretch};
@@ -60,7 +61,7 @@ struct Record<'a> {
 
 impl Sysstat {
     /// Opens a file; fails only if its header cannot be read.
-    pub fn open(file: File) -> Result<Sysstat, String> {
+    pub fn open(file: File) -> Result<Sysstat, FormatError> {
         let mut start = vec![0; 1 << 17];
         let length = read_at(&file, &mut start, 0).map_err(|error| error.to_string())?;
         start.truncate(length);
@@ -100,7 +101,7 @@ impl Sysstat {
                 }
             }
         });
-        self.damage = walked.err();
+        self.damage = walked.err().map(|error| error.to_string());
         let mut steps: Vec<i64> =
             times.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0).collect();
         if !steps.is_empty() {
@@ -117,7 +118,7 @@ impl Sysstat {
         to: u64,
         counts: &[u64],
         each: &mut dyn FnMut(&Record, u64, u64),
-    ) -> Result<(), String> {
+    ) -> Result<(), FormatError> {
         let mut counts = counts.to_vec();
         let mut piece = Vec::new();
         let mut wanted = PIECE;
@@ -142,7 +143,8 @@ impl Sysstat {
                         return Err(format!(
                             "at byte {}: {what}; what is before it is used",
                             at + done as u64
-                        ));
+                        )
+                        .into());
                     }
                 }
             }
@@ -150,7 +152,9 @@ impl Sysstat {
                 wanted = PIECE;
             } else if at + filled as u64 >= to || wanted >= LARGEST_RECORD {
                 // The last record of a file under way, or of one that was cut off.
-                return Err(format!("at byte {at}: the last record is not whole; what is before it is used"));
+                return Err(
+                    format!("at byte {at}: the last record is not whole; what is before it is used").into()
+                );
             } else {
                 wanted *= 4;
             }

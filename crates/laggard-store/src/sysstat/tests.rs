@@ -102,7 +102,7 @@ fn written(is_big: bool, records: u64) -> Vec<u8> {
 fn open(bytes: &[u8]) -> Result<Sysstat, String> {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(bytes).unwrap();
-    Sysstat::open(file)
+    Sysstat::open(file).map_err(|error| error.to_string())
 }
 
 fn column(sysstat: &Sysstat, kind: &'static Kind, thing: &str, field: &str) -> Vec<i64> {
@@ -206,7 +206,7 @@ fn shared_data_damaged_files_say_what_is_wrong() {
         }
         match Sysstat::open(File::open(&path).unwrap()) {
             Err(message) => {
-                assert!(name.ends_with("err") && message.contains("damaged"), "{name}: {message}");
+                assert!(name.ends_with("err") && message.message.contains("damaged"), "{name}: {message}");
             }
             Ok(sysstat) => {
                 let harmless = ["data-12.6.0-file_act-nr-nr_max-err", "data-12.6.0-file_act-types_nr-SARerr"];

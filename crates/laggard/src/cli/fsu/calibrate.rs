@@ -8,6 +8,7 @@ use laggard_core::fsu::Coefficients;
 use laggard_core::fsu::Direction;
 use laggard_core::fsu::calibrate::{Fit, Test, fit};
 use laggard_core::fsu::coefficients::{Fitted, TargetClass};
+use laggard_store::ReadError;
 use laggard_store::calibration::{self, Series};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -31,8 +32,8 @@ pub fn run(args: &Args) -> Result<Conclusion, Failure> {
     let mut all: Vec<Series> = Vec::new();
     for path in &args.tests {
         let file = std::fs::File::open(path).map_err(|error| Failure::io(path, &error))?;
-        let said = |error: String| Failure::Usage(format!("{}: {error}", path.display()));
-        for series in calibration::read(file).map_err(said)? {
+        let wrong = |source| ReadError::Format { path: path.clone(), source };
+        for series in calibration::read(file).map_err(wrong)? {
             let is_same =
                 |known: &&mut Series| (&known.target, known.fullness) == (&series.target, series.fullness);
             match all.iter_mut().find(is_same) {
