@@ -106,7 +106,7 @@ pub enum EngineError {
     /// Nothing that grows.
     #[error("{0} follows activity files of laggard-agent; there are none")]
     NothingToFollow(&'static str),
-    /// Nothing that utilization could be told of.
+    /// Nothing has a utilization.
     #[error("{0}")]
     Utilization(String),
 }

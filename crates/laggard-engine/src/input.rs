@@ -9,7 +9,7 @@ use laggard_store::csv::Mapping;
 use laggard_store::{Problems, Recording, read_with};
 use std::path::{Path, PathBuf};
 
-/// Kinds of bad rows that are told; beyond that they are counted.
+/// Kinds of bad rows that are reported; beyond that they are counted.
 const MOST_PROBLEMS: usize = 20;
 
 /// Where the data is.
@@ -80,8 +80,8 @@ impl Source {
         let progress = |done: u64, total: u64| listener.progress(Stage::Reading, done, total);
         let mut problems = Problems::default();
         let recording = read_with(&paths, fetched, self.csv.as_ref(), &mut problems, &progress);
-        let (told, more) = problems.list().split_at(problems.list().len().min(MOST_PROBLEMS));
-        told.iter().for_each(|problem| listener.warn(&Warning::Problem(problem.clone())));
+        let (reported, more) = problems.list().split_at(problems.list().len().min(MOST_PROBLEMS));
+        reported.iter().for_each(|problem| listener.warn(&Warning::Problem(problem.clone())));
         if !more.is_empty() {
             listener.warn(&Warning::MoreProblems(more.len()));
         }

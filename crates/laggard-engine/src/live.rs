@@ -52,7 +52,7 @@ pub struct Change {
 pub enum Next {
     /// Look again.
     GoOn,
-    /// Enough: the reader has gone.
+    /// Enough: the reader has closed its end.
     Stop,
 }
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub enum Warning {
     /// Rows of an input that could not be used.
     Problem(Problem),
-    /// Kinds of problems beyond those told.
+    /// Kinds of problems beyond those reported.
     MoreProblems(usize),
     /// Samples of a file that could not be read.
     Unread(String),

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     /// Four samples each; all values 0 but C's are 8: IQR 0..8 over 12 samples. The quartiles are 0 and 8, so
-    /// `bin = 16 * 4^(-1/3)` exceeds the range and there is one bin: nobody differs.
+    /// `bin = 16 * 4^(-1/3)` exceeds the range and there is one bin: no component differs.
     #[test]
     fn one_bin_hides_everything() {
         let window = Window::new([[0.0; 4], [0.0; 4], [8.0; 4]].concat(), 4);

@@ -26,7 +26,7 @@ pub static KL: Method = Method {
     judge: |window, threshold| Judgement::from_scores(&scores(window), threshold),
 };
 
-/// Bins of every component in turn, as probabilities; `None` for a single bin, where nobody differs.
+/// Bins of every component in turn, as probabilities; `None` for a single bin, where no component differs.
 fn histograms(window: &Window) -> Option<(usize, Vec<f64>)> {
     let (low, high) =
         window.present().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));

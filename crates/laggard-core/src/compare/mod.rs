@@ -157,7 +157,7 @@ pub struct Method {
     pub scores: fn(&Window) -> Vec<f64>,
     /// The plain definition, for tests.
     pub plain: fn(&Window) -> Vec<f64>,
-    /// Who exceeds the threshold, found faster than all scores.
+    /// Which components exceed the threshold, found faster than all scores.
     pub judge: fn(&Window, Threshold) -> Judgement,
 }
 

@@ -43,7 +43,7 @@ causes! {
     DrawerError "drawer-error" "many LUNs behind one controller jitter together: errors in a disk drawer";
     ComponentFault "component-fault" "slow without a load that explains it: a fault of the part itself";
     SingleLunWorkload "single-lun-workload" "slow because it has a load that its peers do not have";
-    Silent "silent" "no samples while its peers have some: gone, hung, or not recorded";
+    Silent "silent" "no samples while its peers have some: removed, hung, or not recorded";
     Unknown "unknown" "it differs from its peers; the metrics at hand do not say why";
 }
 

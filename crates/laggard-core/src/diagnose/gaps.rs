@@ -33,7 +33,7 @@ impl fmt::Display for GapReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GapReason::PeersRecorded => f.write_str("no samples while its peers have some"),
-            GapReason::GroupNotRecorded => f.write_str("nobody in the group was recorded"),
+            GapReason::GroupNotRecorded => f.write_str("no member of the group was recorded"),
             GapReason::ServerSilent(server) => write!(f, "its server {server} was silent"),
             GapReason::NeverRecorded => f.write_str("named by the topology, never recorded"),
         }

@@ -12,20 +12,20 @@ const ENOUGH: u64 = 30;
 
 /// Observations of busy targets.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Company {
+pub struct BusyTargets {
     /// How many.
     pub observations: u64,
     /// Sum of their utilizations.
     sum: f64,
 }
 
-impl Company {
+impl BusyTargets {
     fn add(&mut self, utilization: f64) {
         self.observations += 1;
         self.sum += utilization;
     }
 
-    /// Mean utilization of a busy target in this company.
+    /// Mean utilization of these busy targets.
     pub fn mean(&self) -> Option<f64> {
         (self.observations > 0).then(|| self.sum / self.observations as f64)
     }
@@ -39,9 +39,9 @@ pub struct Contention {
     /// How many of each group are busy; kept to be used again.
     busy: Vec<usize>,
     /// By how many siblings were busy, of all targets.
-    company: Vec<Company>,
-    /// Of each target: alone, and in company.
-    each: Vec<[Company; 2]>,
+    by_siblings: Vec<BusyTargets>,
+    /// Of each target: alone, and while siblings are busy.
+    each: Vec<[BusyTargets; 2]>,
 }
 
 impl Contention {
@@ -51,8 +51,8 @@ impl Contention {
         let mut members = vec![0; count];
         groups.iter().flatten().for_each(|group| members[*group] += 1);
         groups.iter_mut().for_each(|group| *group = group.filter(|group| members[*group] > 1));
-        let each = vec![[Company::default(); 2]; groups.len()];
-        Contention { groups, busy: vec![0; count], company: Vec::new(), each }
+        let each = vec![[BusyTargets::default(); 2]; groups.len()];
+        Contention { groups, busy: vec![0; count], by_siblings: Vec::new(), each }
     }
 
     /// Whether a target with this utilization is of interest.
@@ -68,20 +68,20 @@ impl Contention {
         members().for_each(|(_, group, _)| self.busy[group] += 1);
         for (target, group, value) in members() {
             let siblings = self.busy[group] - 1;
-            if self.company.len() <= siblings {
-                self.company.resize(siblings + 1, Company::default());
+            if self.by_siblings.len() <= siblings {
+                self.by_siblings.resize(siblings + 1, BusyTargets::default());
             }
-            self.company[siblings].add(value);
+            self.by_siblings[siblings].add(value);
             self.each[target][usize::from(siblings > 0)].add(value);
         }
     }
 
     /// Busy targets, by how many of their siblings were busy too.
-    pub fn company(&self) -> &[Company] {
-        &self.company
+    pub fn by_busy_siblings(&self) -> &[BusyTargets] {
+        &self.by_siblings
     }
 
-    /// Which part of its utilization a busy target loses in company, against itself alone: the mean over targets of which enough was
+    /// Which part of its utilization a busy target loses while siblings are busy, against itself alone: the mean over targets of which enough was
     /// seen of both.
     pub fn loss(&self) -> Option<f64> {
         let known = self.each.iter().filter(|both| both.iter().all(|of| of.observations >= ENOUGH));
@@ -108,14 +108,14 @@ mod tests {
             see(&mut contention, &[90.0, 1.0, 1.0, 80.0, 99.0]);
             see(&mut contention, &[45.0, 45.0, 45.0, f64::NAN, 99.0]);
         }
-        let means: Vec<Option<f64>> = contention.company().iter().map(Company::mean).collect();
-        assert_eq!(means, [Some(90.0), None, Some(45.0)], "who has no siblings is not alone");
+        let means: Vec<Option<f64>> = contention.by_busy_siblings().iter().map(BusyTargets::mean).collect();
+        assert_eq!(means, [Some(90.0), None, Some(45.0)], "a target without siblings is not alone");
         assert!((contention.loss().unwrap() - 0.5).abs() < 1e-12);
     }
 
     #[test]
     fn a_target_is_compared_with_itself() {
-        // One is always less busy than the other; company changes neither.
+        // One is always less busy than the other; busy siblings change neither.
         let mut contention = Contention::new(vec![Some(0), Some(0)]);
         for _ in 0..50 {
             see(&mut contention, &[90.0, 1.0]);

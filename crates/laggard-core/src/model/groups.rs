@@ -359,13 +359,13 @@ mod tests {
              [[luns]]\nnames = \"[00-01]\"\ncontroller = \"ddn6\"\ngeneration = \"old\"\nservers = \"fs[1-2]\"\n",
         )
         .unwrap();
-        let roster = Roster::new(&observed(&["6.00.1", "6.01.1", "6.00.2", "stranger"]), Some(&topology));
+        let roster = Roster::new(&observed(&["6.00.1", "6.01.1", "6.00.2", "unlisted"]), Some(&topology));
         let names: Vec<_> = roster.groups.iter().map(|group| group.name.as_str()).collect();
         assert_eq!(
             names,
             ["attachments (old, priority 1)", "attachments (old, priority 2)", "devices not in the topology"]
         );
-        assert_eq!(roster.not_in_topology, ["stranger"]);
+        assert_eq!(roster.not_in_topology, ["unlisted"]);
         assert_eq!(roster.never_recorded, ["ddn6.01.fs2"]);
         let first = &roster.components[roster.find("6.00.1").unwrap()];
         assert!(first.parts.contains(&Part::new(Kind::Controller, "ddn6")));

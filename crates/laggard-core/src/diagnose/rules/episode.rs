@@ -240,12 +240,12 @@ fn small_volume(weighed: &Weighed) -> Option<Numbers> {
         return None;
     }
     let seen = &weighed.evidence.peak;
-    let is_much = seen.level - seen.peer_level >= window::much_volume(weighed.metric);
+    let is_large = seen.level - seen.peer_level >= window::min_server_volume(weighed.metric);
     let lasts = |slow: &Evidence| {
         f64::from(weighed.evidence.windows) >= MIN_VOLUME_WINDOWS.value * f64::from(slow.windows)
     };
     // That a disk is busy says something only if it is not slow.
-    let explains = is_much || weighed.latency.map_or(seen.is_busy, lasts);
+    let explains = is_large || weighed.latency.map_or(seen.is_busy, lasts);
     (!explains).then(|| {
         Numbers::of(&[
             ("level", seen.level),

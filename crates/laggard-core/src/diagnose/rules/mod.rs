@@ -46,7 +46,7 @@ impl Scope {
 pub enum Ruling {
     /// It speaks against the component; for a cause, or, with none, for whatever cause the rules of the episode name.
     Indicts(Option<Cause>),
-    /// It speaks against nobody by itself, but may explain what else is seen.
+    /// It speaks against no component by itself, but may explain what else is seen.
     Explains,
     /// It is no trouble.
     Excuses,

@@ -8,8 +8,8 @@ use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Score;
 use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Relation};
 use crate::diagnose::cause::Cause;
-use crate::model::Kind;
 use crate::model::metric::Role;
+use crate::model::{Kind, Metric};
 
 /// Robust standard deviations between a component's level and its peers' that are not chance.
 const MIN_SPREADS: Bound = Bound::new("min_spreads", 4.0, "robust standard deviations");
@@ -434,7 +434,7 @@ pub fn is_busy(case: &Case) -> bool {
 }
 
 /// How much a server must read or write beside its peers, in the metric's unit.
-pub fn much_volume(metric: crate::model::Metric) -> f64 {
+pub fn min_server_volume(metric: Metric) -> f64 {
     MIN_SERVER_VOLUME.value * metric.properties().negligible
 }
 
@@ -443,9 +443,9 @@ fn server_volume(case: &Case) -> Option<Numbers> {
     if seen.metric.role() != Role::StorageVolume || case.kind != Kind::Server {
         return None;
     }
-    let allowed = much_volume(seen.metric);
-    let is_much = seen.difference() >= allowed;
-    (!is_much && !is_busy(case))
+    let allowed = min_server_volume(seen.metric);
+    let is_large = seen.difference() >= allowed;
+    (!is_large && !is_busy(case))
         .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("allowed", allowed)]))
 }
 

@@ -263,7 +263,7 @@ fn contention(found: &Utilization) -> Markup {
             h2 { "Contention" }
             p { "How busy a busy target (above 30 %) is, by how many others on the same part are busy too. Less in company than alone: they wait for what they share. One that is pushed below 30 % is not in the table, so the loss is at least this large." }
             @for shared in &found.shared {
-                @let company = shared.contention.company();
+                @let company = shared.contention.by_busy_siblings();
                 @if company.is_empty() {
                     p { "No target of any " (shared.what) " was busy." }
                 } @else {

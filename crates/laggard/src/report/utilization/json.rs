@@ -119,7 +119,7 @@ fn series(series: &Series) -> Value {
 }
 
 fn contention(shared: &Shared) -> Value {
-    let company = shared.contention.company().iter().enumerate().map(|(siblings, company)| {
+    let company = shared.contention.by_busy_siblings().iter().enumerate().map(|(siblings, company)| {
         json!({ "busy_siblings": siblings, "observations": company.observations, "mean_utilization": company.mean() })
     });
     json!({ "shared": shared.what, "company": company.collect::<Vec<_>>(), "loss": shared.contention.loss() })
