@@ -114,8 +114,7 @@ fn modules() -> Outcome {
                 let code = |line: &&str| !line.trim_start().starts_with("//");
                 let text: String = text.lines().filter(code).collect::<Vec<_>>().join("\n");
                 for later in &order[place + 1..] {
-                    let uses = [format!("crate::{later}::"), format!("crate::{{{later}")];
-                    if uses.iter().any(|used| text.contains(used.as_str())) {
+                    if uses(&text, later) {
                         let path = path.display();
                         return Err(format!("{path}: {name}'s `{module}` may not use `{later}`"));
                     }
@@ -133,4 +132,16 @@ fn modules() -> Outcome {
         }
     }
     Ok(())
+}
+
+/// Whether code uses a module of its crate: `crate::module`, or `crate::{…, module, …}`.
+fn uses(code: &str, module: &str) -> bool {
+    let is_word = |text: &str| !text.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    code.split("crate::").skip(1).any(|rest| match rest.strip_prefix('{') {
+        Some(list) => {
+            let list = list.split('}').next().unwrap_or(list);
+            list.split(',').any(|item| item.trim().strip_prefix(module).is_some_and(is_word))
+        }
+        None => rest.strip_prefix(module).is_some_and(is_word),
+    })
 }

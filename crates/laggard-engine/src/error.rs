@@ -85,7 +85,7 @@ pub enum EngineError {
         reason: String,
     },
     /// A part to explain that is not there.
-    #[error("--explain {part}: no such part in the data{}", nearest.as_ref().map_or_else(String::new, |near| format!(", nearest: {near}")))]
+    #[error("--explain `{part}`: no such part in the data; repeat --explain for several parts{}", nearest.as_ref().map_or_else(String::new, |near| format!(", nearest: {near}")))]
     NoSuchPart {
         /// As given.
         part: String,

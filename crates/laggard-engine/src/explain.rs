@@ -54,16 +54,14 @@ impl Explanation {
 /// Rulings of all scopes, window by metric first.
 fn all(session: &Session, component: ComponentId) -> Vec<Tally> {
     let diagnosis = &session.diagnosis;
-    let mut tallies = session.rulings[component].clone();
+    let mut tallies = session.rulings_of(component).to_vec();
     tallies.sort_by_key(|tally| tally.metric);
     for excused in diagnosis.excused.iter().filter(|excused| excused.component == component) {
         tallies.push(tally(&excused.by, (excused.episode.first, excused.episode.last)));
     }
     for incident in diagnosis.incidents.iter().filter(|incident| incident.explains.contains(&component)) {
         let span = (incident.first, incident.last);
-        // The rules that named the cause spoke of one component, or of all together.
-        let is_named = incident.worst == component || incident.explains.len() > 1;
-        tallies.extend(incident.named_by.iter().filter(|_| is_named).map(|spoken| tally(spoken, span)));
+        tallies.extend(incident.named_by.iter().map(|spoken| tally(spoken, span)));
         tallies.push(tally(&incident.found_by, span));
     }
     if let Some(group) = &diagnosis.undecided_groups[session.roster.components[component].group] {
@@ -79,10 +77,8 @@ fn tally(spoken: &Spoken, span: (UnixSeconds, UnixSeconds)) -> Tally {
 
 fn never_compared(session: &Session, component: ComponentId) -> Vec<Metric> {
     let group = session.roster.components[component].group;
-    let is_known = |metric: Metric| {
-        let of_metric = session.rulings[component].iter().filter(|tally| tally.metric == Some(metric));
-        of_metric.clone().count() > 0
-    };
+    let is_known =
+        |metric: Metric| session.rulings_of(component).iter().any(|tally| tally.metric == Some(metric));
     let judged = session.diagnosis.judged.iter().filter(|judged| judged.group == group);
     let is_asked = session.asked.contains(&component);
     judged.map(|judged| judged.metric).filter(|metric| is_asked && !is_known(*metric)).collect()

@@ -3,10 +3,10 @@
 use crate::{Listener, Loaded, Stage, Warning};
 use laggard_core::diagnose::trace::Tally;
 use laggard_core::diagnose::{Config, Diagnoser, Diagnosis, Event};
-use laggard_core::ids::{ComponentId, Table};
+use laggard_core::ids::ComponentId;
 use laggard_core::model::{Metric, Roster};
 use laggard_store::align::Aligned;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Samples between two reports of progress.
 const PROGRESS_EVERY: u64 = 100_000;
@@ -21,8 +21,8 @@ pub struct Session {
     pub diagnosis: Diagnosis,
     /// All windows, where a report draws them.
     pub history: Vec<Event>,
-    /// What the window rules said of each component.
-    pub rulings: Table<ComponentId, Vec<Tally>>,
+    /// What the window rules said of the components that were asked for, and of those in trouble.
+    rulings: BTreeMap<ComponentId, Vec<Tally>>,
     /// Components of which everything was to be explained.
     pub asked: Vec<ComponentId>,
 }
@@ -69,8 +69,15 @@ impl Session {
         asked: Vec<ComponentId>,
     ) -> Session {
         let roster = diagnoser.roster().clone();
-        let rulings = roster.components.ids().map(|id| diagnoser.rulings(id).to_vec()).collect();
+        let suspects = diagnosis.incidents.iter().flat_map(|incident| incident.explains.iter().copied());
+        let wanted = asked.iter().copied().chain(suspects);
+        let rulings = wanted.map(|id| (id, diagnoser.rulings(id).to_vec())).collect();
         Session { aligned, roster, diagnosis, history: Vec::new(), rulings, asked }
+    }
+
+    /// What the window rules said of a component that was asked for or is in trouble; nothing of others.
+    pub fn rulings_of(&self, component: ComponentId) -> &[Tally] {
+        self.rulings.get(&component).map_or(&[], Vec::as_slice)
     }
 }
 

@@ -179,6 +179,8 @@ fn asked(given: &[String], roster: &Roster) -> Result<Vec<ComponentId>, EngineEr
         }
         asked.extend(components);
     }
+    asked.sort_unstable();
+    asked.dedup();
     Ok(asked)
 }
 

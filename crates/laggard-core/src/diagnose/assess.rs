@@ -3,7 +3,7 @@
 use super::evidence::Episode;
 use super::gaps::{Gap, GapReason};
 use super::incident::{
-    ComponentVerdict, Diagnosis, Excused, Incident, JudgedMetric, UndecidedGroup, UndecidedReason, Verdict,
+    ComponentVerdict, Diagnosis, Excused, Incident, JudgedMetric, UndecidedGroup, Verdict,
 };
 use super::judge::Track;
 use super::pipeline::Diagnoser;
@@ -175,10 +175,11 @@ impl Diagnoser {
         undecided: &Table<GroupId, Option<UndecidedGroup>>,
     ) -> ComponentVerdict {
         let history = &self.histories[component];
-        let verdict = match &undecided[self.roster.components[component].group] {
+        let group = undecided[self.roster.components[component].group].as_ref();
+        let own = || site::undecided_component(history.decided, &self.config.without);
+        let verdict = match group.map(|group| group.reason.clone()).or_else(own) {
             _ if is_suspect => Verdict::Suspect,
-            Some(group) => Verdict::Undecided(group.reason.clone()),
-            None if history.decided == 0 => Verdict::Undecided(UndecidedReason::NoData),
+            Some(reason) => Verdict::Undecided(reason),
             None => Verdict::Healthy,
         };
         let trouble = history.trouble();

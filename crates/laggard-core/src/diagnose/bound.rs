@@ -42,6 +42,7 @@ impl Numbers {
 
     /// These numbers, at most five.
     pub fn of(given: &[(&'static str, f64)]) -> Numbers {
+        debug_assert!(given.len() <= MOST_NUMBERS, "more numbers than a ruling shows: {given:?}");
         let mut numbers = Numbers::NONE;
         numbers.count = given.len().min(MOST_NUMBERS);
         numbers.values[..numbers.count].copy_from_slice(&given[..numbers.count]);

@@ -178,6 +178,8 @@ pub struct Case<'a> {
     pub reading: Reading,
     /// Whether any metric of the component has a sample in the window.
     pub is_recorded: bool,
+    /// Whether its silence is judged: no metric has a sample, and thresholds come from the peers. Trained ones judge only scores.
+    pub is_silent: bool,
     /// Whether another member joined about when this one fell silent.
     pub is_replaced: bool,
     /// Which window.

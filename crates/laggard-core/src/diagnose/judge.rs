@@ -93,15 +93,18 @@ impl Track {
             let is_asked = bench.asked.contains(&component);
             let is_candidate = scored.exceeds(row) || is_silent || all_are_candidates;
             let has_score = scored.scores[row] != Score::Missing;
-            if !is_candidate && !is_asked {
+            if !is_candidate {
                 judged.anomalous[row] = has_score && self.memory.filters[member].push(k, false);
                 judged.indicted[row] = judged.anomalous[row] && self.memory.indicted[member];
-                continue;
+                if !is_asked {
+                    continue;
+                }
             }
             let case = Case {
                 kind: bench.kind,
                 reading: Reading { movement: self.scorer.movement(member), ..scored.reading(row) },
                 is_recorded,
+                is_silent,
                 is_replaced: is_silent && last_seen.is_some_and(|slot| self.is_replaced(slot)),
                 window: scored.index,
                 member,
@@ -111,6 +114,10 @@ impl Track {
             let metric = Some(scored.metric);
             let severity = case.reading.severity();
             trace.add(component, Tally::new(decision.rule, metric, span, severity, decision.numbers));
+            if !is_candidate {
+                // Asked for: explained, and judged like any other.
+                continue;
+            }
             let is_different = match decision.ruling {
                 Ruling::Indicts(_) | Ruling::Explains => true,
                 Ruling::Excuses | Ruling::Undecided => false,
@@ -193,6 +200,7 @@ fn stands_out_early(scored: &ScoredWindow, row: usize, case: &Case, without: &Wi
         kind: case.kind,
         reading,
         is_recorded: case.is_recorded,
+        is_silent: case.is_silent,
         is_replaced: false,
         window: case.window,
         member: case.member,

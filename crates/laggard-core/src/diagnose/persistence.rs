@@ -1,6 +1,7 @@
 //! What lasts: the filter of each metric, the accumulator of each component, and its episodes.
 
 use super::evidence::{Episode, Observation};
+use super::rules::episode::Spoken;
 use crate::compare::Method;
 use crate::ids::{MemberIndex, Table, UnixSeconds, WindowIndex};
 use crate::model::Metric;
@@ -150,17 +151,26 @@ impl History {
         }
     }
 
-    /// A quiet window is complete. A trouble that is over is remembered if it was worth a report, or it would date the next one.
-    pub fn count_quiet(&mut self, is_reported: impl Fn(&Episode) -> bool) {
+    /// A quiet window is complete. A trouble that is over is remembered, unless a rule excuses it: or it would date the next one.
+    /// Returns the trouble that was excused, and by which rule.
+    pub fn count_quiet(&mut self, excused: impl Fn(&Episode) -> Option<Spoken>) -> Option<(Spoken, Episode)> {
         self.context_now.clear();
         self.accumulator = self.accumulator.saturating_sub(1);
-        if self.accumulator == 0 {
-            match self.episode.take() {
-                Some(episode) if is_reported(&episode) => self.ended.merge(&episode),
-                Some(_) => {}
-                // Context explains only the trouble it came with.
-                None if self.ended.evidence.is_empty() => self.context = Episode::default(),
-                None => {}
+        if self.accumulator > 0 {
+            return None;
+        }
+        let Some(episode) = self.episode.take() else {
+            // Context explains only the trouble it came with.
+            if self.ended.evidence.is_empty() {
+                self.context = Episode::default();
+            }
+            return None;
+        };
+        match excused(&episode) {
+            Some(by) => Some((by, episode)),
+            None => {
+                self.ended.merge(&episode);
+                None
             }
         }
     }

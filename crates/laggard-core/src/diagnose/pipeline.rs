@@ -504,9 +504,9 @@ impl Diagnoser {
         let windows = self.groups[group].windows;
         let (without, shift_s) = (self.config.without.clone(), self.shift_s());
         let is_trained = self.config.thresholds.is_some();
-        let is_reported = |episode: &Episode| {
+        let excused = |episode: &Episode| {
             let trouble = Trouble { impact: episode.impact(), windows, shift_s, is_trained };
-            trouble.excused(&without).is_none()
+            trouble.excused(&without)
         };
         let mut ranking = Vec::new();
         for (member, &state) in states.enumerate() {
@@ -515,7 +515,13 @@ impl Diagnoser {
             history.decided += u64::from(state != State::Undecided);
             match state {
                 State::Anomalous => history.count_anomalous(),
-                State::Quiet => history.count_quiet(is_reported),
+                State::Quiet => {
+                    if let Some((by, episode)) = history.count_quiet(excused) {
+                        let span = (episode.first, episode.last);
+                        let tally = Tally::new(by.rule, by.metric, span, episode.impact(), by.numbers);
+                        self.trace.add(component, tally);
+                    }
+                }
                 State::Undecided => history.count_undecided(),
             }
             if history.accumulator > 0 {

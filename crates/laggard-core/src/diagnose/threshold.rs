@@ -3,6 +3,7 @@
 //! Untrained, the score must exceed a multiple of the median score of the peers, so that one bad peer cannot raise its own
 //! bar, not even by being slow for the whole recording.
 
+use super::rules::window::MIN_PRESENT;
 use crate::compare::{Judgement, Method, Threshold};
 use crate::grid::Window;
 use crate::ids::{MemberIndex, Table};
@@ -42,7 +43,7 @@ impl Policy {
 fn from_peers(method: &Method, window: &Window) -> Judgement {
     let is_present = |row: &usize| window.has_samples(*row);
     let present: Vec<usize> = (0..window.components()).filter(is_present).collect();
-    if 2 * present.len() < window.components() {
+    if (present.len() as f64) < MIN_PRESENT.value * window.components() as f64 {
         // Most have nothing to say in this metric, such as the latency of idle attachments: no peers, no comparison.
         return Judgement::missing(window.components());
     }

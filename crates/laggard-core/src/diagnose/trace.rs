@@ -48,9 +48,10 @@ impl Tally {
             text = text.replace("{metric}", metric.name());
         }
         for (name, value) in self.numbers.iter() {
-            let value = if value.is_nan() { "unknown".into() } else { number(value) };
+            let value = if value.is_nan() { "not computed".into() } else { number(value) };
             text = text.replace(&format!("{{{name}}}"), &value);
         }
+        debug_assert!(!text.contains('{'), "{}: a number is missing: {text}", self.rule.id);
         text
     }
 }

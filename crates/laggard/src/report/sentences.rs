@@ -212,10 +212,29 @@ pub fn ruling(tally: &Tally) -> String {
         None => String::new(),
     };
     let worst = match tally.metric {
-        Some(_) => format!(" ({} to {})", time::format(tally.from), time::format(tally.to)),
+        Some(_) => format!(" (worst: {} to {})", time::format(tally.from), time::format(tally.to)),
         None => String::new(),
     };
     format!("{by} `{}`{windows}: {}{worst}", tally.rule.id, tally.clause(whole_or_number))
+}
+
+/// What could not be judged of a component.
+pub fn not_judged(explanation: &Explanation, verdict: &Verdict) -> Vec<String> {
+    let mut lines: Vec<String> = explanation.undecided.iter().map(ruling).collect();
+    lines.extend(explanation.never_compared.iter().map(|metric| format!("{metric}: never compared")));
+    if let Verdict::Undecided(reason) = verdict {
+        lines.push(reason.to_string());
+    }
+    lines
+}
+
+/// What a rule said of a component that is healthy all the same: what differed was excused by another rule.
+pub fn ruled_out(tally: &Tally) -> String {
+    let line = ruling(tally);
+    match line.strip_prefix("indicted by") {
+        Some(rest) => format!("differed, by{rest}; not for long or not by enough"),
+        None => line,
+    }
 }
 
 /// Counts without digits after the point, anything else with three significant ones.

@@ -384,6 +384,26 @@ proptest! {
         prop_assert_eq!(format!("{ordered:?}"), format!("{shuffled:?}"));
     }
 
+    /// What is explained is judged like everything else, trained or not, also where a component falls silent.
+    #[test]
+    fn asking_for_an_explanation_changes_no_verdict(slow in 0usize..6, silent in 0usize..6, trained in proptest::bool::ANY, method in 0usize..4) {
+        let method: &'static Method = [&CDF, &KL, &crate::compare::limp::LIMP, &crate::compare::median::MEDIAN][method];
+        let level = move |disk: usize, slot: i64| {
+            (disk != silent || slot < 250).then_some(if disk == slow && slot >= 150 { 14.0 } else { 5.0 })
+        };
+        let mut config = Config::untrained(method, 15);
+        if trained {
+            let names: Vec<String> = (0..6).map(|disk| format!("disk{disk:02}")).collect();
+            let learnt = names.iter().map(|name| (name.as_str(), Some(1.0)));
+            config.thresholds = Some(Thresholds::new(String::new(), vec![Trained::new(method, Metric::Await, 15, learnt)]));
+        }
+        let (usual, events) = run(config.clone(), disks(6), awaits(6, 0..420, level));
+        config.asked = (0..6).map(ComponentId::new).collect();
+        let (asked, explained) = run(config, disks(6), awaits(6, 0..420, level));
+        prop_assert_eq!(format!("{usual:?}"), format!("{asked:?}"));
+        prop_assert_eq!(format!("{events:?}"), format!("{explained:?}"));
+    }
+
     #[test]
     fn the_last_of_repeated_samples_wins(wrong in 0.0..1e6f64) {
         let samples = awaits(6, 0..300, slow_fourth);

@@ -193,6 +193,16 @@ pub static RULES: &[Rule] = &[
         step: Step::Cause(|seen| published(seen, Cause::PacketLoss)),
     },
     Rule {
+        id: "unexplained",
+        scope: Scope::Episode,
+        sentence: "A trouble that no rule explains has an unknown cause.",
+        clause: "no other rule spoke",
+        origin: "FAST'10, section 10.2",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::Unknown)),
+        step: Step::Cause(|_| Some(Numbers::NONE)),
+    },
+    Rule {
         id: "impact",
         scope: Scope::Episode,
         sentence: "Anomalies always exist in a large system: the longer the recording, the longer or the more violent a trouble must be to be reported.",

@@ -77,10 +77,14 @@ impl Ruling {
 /// The step at which a rule is asked, and the function that says whether it speaks, with the numbers it speaks upon.
 #[derive(Clone, Copy)]
 pub enum Step {
+    /// Window: does the score exceed the threshold? Asked first; components of which it does not are cases only if they are asked for.
+    Exceeds(fn(&super::case::Case) -> Option<Numbers>),
     /// Window: does the component differ from its peers? A rule that speaks says no.
     Differs(fn(&super::case::Case) -> Option<Numbers>),
     /// Window: does the difference matter?
     Matters(fn(&super::case::Case) -> Option<Numbers>),
+    /// Window: are thresholds trained? Then this rule speaks whatever the others say.
+    Published,
     /// Window: did it last? Asked by the filter of each metric.
     Lasts,
     /// Episode: does the evidence of one metric count? A rule that speaks says no.
@@ -97,6 +101,8 @@ pub enum Step {
     SharedCause(fn(&SharedTrouble) -> Option<Cause>),
     /// Site: why can a group not be judged?
     Judged(fn(&GroupState) -> Option<UndecidedReason>),
+    /// Site: why can a component of a group that was judged not be judged? Given the windows with data of it.
+    HasData(fn(u64) -> Option<UndecidedReason>),
 }
 
 /// One rule.

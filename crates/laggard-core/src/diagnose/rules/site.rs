@@ -25,6 +25,10 @@ const DOWN_LUNS: Bound = Bound::new("min_luns", 2.0, "LUNs");
 const MIN_SERVERS: Bound = Bound::new("min_servers", 3.0, "servers");
 /// ... within this time.
 const TOGETHER_WITHIN: Bound = Bound::new("within", 3600.0, "s");
+/// Attachments of a LUN that are unused, where none was recorded that carries its load.
+const MIN_UNUSED: Bound = Bound::new("min_unused", 2.0, "attachments");
+/// With no more attachments than this the attachment itself is named, with more its server.
+const MAX_ALONE: Bound = Bound::new("max_alone", 2.0, "attachments");
 /// A part is accused if at least this share of its components is in trouble ...
 const MIN_DENSITY: Bound = Bound::new("min_density", 0.1, "of its components");
 /// ... trouble is so many times as frequent behind it as elsewhere ...
@@ -68,7 +72,7 @@ pub static RULES: &[Rule] = &[
         sentence: "A LUN whose preferred attachments are silent or idle while another carries its load has lost them.",
         clause: "{components} attachments show it",
         origin: "LISA'13, section 5.2.1, table 5",
-        bounds: &[],
+        bounds: &[MIN_UNUSED, MAX_ALONE],
         ruling: Ruling::Explains,
         step: Step::Part(lost_attachments),
     },
@@ -162,6 +166,16 @@ pub static RULES: &[Rule] = &[
         ruling: Ruling::Undecided,
         step: Step::Judged(few_windows),
     },
+    Rule {
+        id: "no-data",
+        scope: Scope::Site,
+        sentence: "A component without any window of its own cannot be judged.",
+        clause: "no window with its data",
+        origin: "LISA'13, section 6",
+        bounds: &[],
+        ruling: Ruling::Undecided,
+        step: Step::HasData(no_data),
+    },
 ];
 
 /// The metric of a group that was judged most often.
@@ -198,6 +212,18 @@ fn few_windows(group: &GroupState) -> Option<UndecidedReason> {
     (windows < params.k as u64).then_some(UndecidedReason::FewWindows { windows, method, needed_s })
 }
 
+fn no_data(windows: u64) -> Option<UndecidedReason> {
+    (windows == 0).then_some(UndecidedReason::NoData)
+}
+
+/// Why a component with so many windows cannot be judged, if so.
+pub fn undecided_component(windows: u64, without: &Without) -> Option<UndecidedReason> {
+    RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| match rule.step {
+        Step::HasData(speaks) => speaks(windows),
+        _ => None,
+    })
+}
+
 /// Why a group cannot be judged, if so, and the rule that says it.
 pub fn undecided(group: &GroupState, without: &Without) -> Option<UndecidedGroup> {
     RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| {
@@ -217,6 +243,8 @@ pub struct Claim {
     pub explained: Vec<ComponentId>,
     /// What the claim rests upon.
     pub numbers: Numbers,
+    /// Whether it was made of the claims of several parts.
+    pub is_merged: bool,
 }
 
 /// A LUN that lost its attachments.
@@ -264,12 +292,16 @@ pub fn explain(
             if found.is_empty() {
                 break;
             }
+            let mut merged_by = rule;
             for together in RULES.iter().filter(|rule| without.asks(rule)) {
                 if let Step::Together(merge) = together.step {
-                    found = merge(&site, found);
+                    (found, merged_by) = (merge(&site, found), together);
                 }
             }
-            explained.extend(found.into_iter().map(|claim| site.settle(rule, claim)));
+            for claim in found {
+                let rule = if claim.is_merged { merged_by } else { rule };
+                explained.push(site.settle(rule, claim));
+            }
         }
     }
     explained
@@ -380,7 +412,8 @@ fn lost_luns(roster: &Roster, open: &BTreeMap<ComponentId, Episode>) -> BTreeMap
         // not recorded has it.
         let taker = attachments.iter().position(|&(priority, id)| priority > 1 && is_loaded(id));
         let before = &attachments[..taker.unwrap_or(attachments.len())];
-        if before.iter().any(|&(_, id)| !is_unused(id)) || taker.is_none() && before.len() < 2 {
+        let is_seen_by_one = taker.is_none() && (before.len() as f64) < MIN_UNUSED.value;
+        if before.iter().any(|&(_, id)| !is_unused(id)) || is_seen_by_one {
             continue;
         }
         let shown = before.iter().map(|&(_, id)| id).chain(taker.map(|taker| attachments[taker].1));
@@ -402,7 +435,7 @@ fn parts_down(site: &mut Site) -> Vec<Claim> {
         explained.extend(quiet.map(|(id, _)| *id));
         let cause = if found.part.kind == Kind::Server { Cause::ServerDown } else { Cause::ControllerFailed };
         let numbers = Numbers::of(&[("lost", found.lost.len() as f64), ("luns", found.luns as f64)]);
-        down.push(Claim { part: found.part, cause: Some(cause), explained, numbers });
+        down.push(Claim { part: found.part, cause: Some(cause), explained, numbers, is_merged: false });
     }
     down
 }
@@ -467,7 +500,7 @@ fn controller_of_servers(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
             let numbers = Numbers::of(&[("servers", servers.len() as f64), ("seconds", within_s)]);
             let explained = servers.into_iter().flat_map(|claim| claim.explained).collect();
             let cause = Some(Cause::ControllerFailed);
-            found.push(Claim { part: controller, cause, explained, numbers });
+            found.push(Claim { part: controller, cause, explained, numbers, is_merged: true });
         } else {
             found.extend(servers);
         }
@@ -483,13 +516,13 @@ fn lost_attachments(site: &mut Site) -> Vec<Claim> {
         by_server.entry(server.map_or(lun, String::from)).or_default().extend(lost.shown);
     }
     let claim = |(server, shown): (String, Vec<ComponentId>)| {
-        let is_alone = shown.len() <= 2;
+        let is_alone = shown.len() as f64 <= MAX_ALONE.value;
         let part = match shown.first() {
             Some(&id) if is_alone => Part::new(Kind::Attachment, site.roster.name(id)),
             _ => Part::new(Kind::Server, server),
         };
         let numbers = Numbers::of(&[("components", shown.len() as f64)]);
-        Claim { part, cause: Some(Cause::LostAttachment), explained: shown, numbers }
+        Claim { part, cause: Some(Cause::LostAttachment), explained: shown, numbers, is_merged: false }
     };
     by_server.into_iter().map(claim).collect()
 }
@@ -550,6 +583,7 @@ fn dense_part(site: &mut Site) -> Vec<Claim> {
         part: dense.part,
         cause: None,
         explained: dense.explained,
+        is_merged: false,
     };
     best.map(claim).into_iter().collect()
 }
@@ -558,7 +592,7 @@ fn alone(site: &mut Site) -> Vec<Claim> {
     let claim = |&id: &ComponentId| {
         let known = &site.roster.components[id];
         let part = Part::new(known.kind, &known.name);
-        Claim { part, cause: None, explained: vec![id], numbers: Numbers::NONE }
+        Claim { part, cause: None, explained: vec![id], numbers: Numbers::NONE, is_merged: false }
     };
     site.open.keys().map(claim).collect()
 }

@@ -7,9 +7,13 @@ fn ids_are_unique_and_rules_stand_in_the_table_of_their_scope() {
     assert_eq!(ids.len(), all().count());
     for rule in all() {
         let scope = match rule.step {
-            Step::Differs(_) | Step::Matters(_) | Step::Lasts => Scope::Window,
+            Step::Exceeds(_) | Step::Differs(_) | Step::Matters(_) | Step::Published | Step::Lasts => {
+                Scope::Window
+            }
             Step::Counts(_) | Step::Cause(_) | Step::Reported(_) => Scope::Episode,
-            Step::Part(_) | Step::Together(_) | Step::SharedCause(_) | Step::Judged(_) => Scope::Site,
+            Step::Part(_) | Step::Together(_) | Step::SharedCause(_) | Step::Judged(_) | Step::HasData(_) => {
+                Scope::Site
+            }
         };
         assert_eq!(rule.scope, scope, "{}", rule.id);
         assert_eq!(find(rule.id), Some(rule));

@@ -11,6 +11,8 @@ use crate::diagnose::cause::Cause;
 use crate::model::metric::Role;
 use crate::model::{Kind, Metric};
 
+/// Where a smaller share of a group has samples of a metric, it is not compared: thresholds from the peers only.
+pub const MIN_PRESENT: Bound = Bound::new("min_present", 0.5, "of the members");
 /// Robust standard deviations between a component's level and its peers' that are not chance.
 const MIN_SPREADS: Bound = Bound::new("min_spreads", 4.0, "robust standard deviations");
 /// Times what is negligible that matters for the latency of a group that does next to nothing.
@@ -54,7 +56,7 @@ pub static RULES: &[Rule] = &[
         sentence: "A component without a score, for lack of samples of it or of its peers, cannot be judged.",
         clause: "{metric} has no score: {presence} of the samples, its peers' {peer_presence}",
         origin: "LISA'13, section 6",
-        bounds: &[],
+        bounds: &[MIN_PRESENT],
         ruling: Ruling::Undecided,
         step: Step::Differs(no_score),
     },
@@ -62,11 +64,11 @@ pub static RULES: &[Rule] = &[
         id: "threshold",
         scope: Scope::Window,
         sentence: "A score that does not exceed the threshold is no difference.",
-        clause: "{metric} score {score}, threshold {threshold}",
-        origin: "FAST'10, section 10.1; LISA'13, section 4.2",
+        clause: "{metric} {level}, its peers' {peers}: score {score}, threshold {threshold}",
+        origin: "FAST'10, section 10.1; LISA'13, section 4.2; the threshold is the method's",
         bounds: &[],
         ruling: Ruling::Excuses,
-        step: Step::Differs(threshold),
+        step: Step::Exceeds(threshold),
     },
     Rule {
         id: "replaced",
@@ -82,7 +84,7 @@ pub static RULES: &[Rule] = &[
         id: "window-size",
         scope: Scope::Window,
         sentence: "A congestion window is low where loss holds it at a few segments, or far below its peers'.",
-        clause: "{metric} {level}, its peers' {peers}",
+        clause: "{metric} {level}, its peers' {peers}: not below {allowed}",
         origin: "FAST'10, section 6.1, observation 7",
         bounds: &[MAX_SEGMENTS, MAX_WINDOW_SHARE],
         ruling: Ruling::Excuses,
@@ -219,6 +221,16 @@ pub static RULES: &[Rule] = &[
         step: Step::Matters(differs),
     },
     Rule {
+        id: "published",
+        scope: Scope::Window,
+        sentence: "A score that exceeds a trained threshold indicts, as published; no rule excuses it.",
+        clause: "{metric} {level}, {ratio} times its peers' {peers}; score {score}, threshold {threshold}",
+        origin: "FAST'10, section 10.1; LISA'13, section 4.2; trained only",
+        bounds: &[],
+        ruling: Ruling::Indicts(None),
+        step: Step::Published,
+    },
+    Rule {
         id: "filter",
         scope: Scope::Window,
         sentence: "What lasts less than k of the last 2k-1 windows of the method is chance.",
@@ -230,19 +242,24 @@ pub static RULES: &[Rule] = &[
     },
 ];
 
+fn rule_of(is_wanted: impl Fn(&Step) -> bool) -> &'static Rule {
+    // A test holds that each of these steps has one rule.
+    RULES.iter().find(|rule| is_wanted(&rule.step)).unwrap_or(&RULES[0])
+}
+
 /// The rule of the threshold: switched off, every window with a score is a candidate.
 pub fn threshold_rule() -> &'static Rule {
-    &RULES[1]
+    rule_of(|step| matches!(step, Step::Exceeds(_)))
 }
 
-/// The last rule: switched off, every window that differs counts.
+/// The rule of trained thresholds.
+pub fn published_rule() -> &'static Rule {
+    rule_of(|step| matches!(step, Step::Published))
+}
+
+/// The rule of the filter: switched off, every window that differs counts.
 pub fn filter_rule() -> &'static Rule {
-    &RULES[RULES.len() - 1]
-}
-
-/// The rule that indicts for any difference that no other excuses.
-fn differs_rule() -> &'static Rule {
-    &RULES[RULES.len() - 2]
+    rule_of(|step| matches!(step, Step::Lasts))
 }
 
 /// What the rules say of a case.
@@ -262,9 +279,18 @@ pub struct Decision {
 pub fn decide(case: &Case, without: &Without) -> Option<Decision> {
     RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| {
         let (numbers, relation) = match rule.step {
-            Step::Differs(speaks) => (speaks(case)?, Relation::Alike),
+            Step::Exceeds(speaks) | Step::Differs(speaks) => (speaks(case)?, Relation::Alike),
             Step::Matters(speaks) => (speaks(case)?, case.relation()),
-            _ => return None,
+            Step::Published
+            | Step::Lasts
+            | Step::Counts(_)
+            | Step::Cause(_)
+            | Step::Reported(_)
+            | Step::Part(_)
+            | Step::Together(_)
+            | Step::SharedCause(_)
+            | Step::Judged(_)
+            | Step::HasData(_) => return None,
         };
         Some(Decision { rule, ruling: rule.ruling, relation, numbers })
     })
@@ -274,8 +300,8 @@ pub fn decide(case: &Case, without: &Without) -> Option<Decision> {
 pub fn published(case: &Case, without: &Without) -> Decision {
     let decided = decide(case, without);
     let relation = decided.map_or(Relation::Alike, |decision| decision.relation);
-    let rule = differs_rule();
-    Decision { rule, ruling: Ruling::Indicts(None), relation, numbers: numbers(case) }
+    let rule = published_rule();
+    Decision { rule, ruling: rule.ruling, relation, numbers: numbers(case) }
 }
 
 /// The same of any reading.
@@ -290,14 +316,9 @@ fn numbers(case: &Case) -> Numbers {
     ])
 }
 
-/// Whether no metric of the component has a sample.
-fn is_silent(case: &Case) -> bool {
-    !case.is_recorded && case.reading.presence == 0.0
-}
-
 fn no_score(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
-    (seen.score == Score::Missing && !is_silent(case))
+    (seen.score == Score::Missing && !case.is_silent)
         .then(|| Numbers::of(&[("presence", seen.presence), ("peer_presence", seen.peer_presence)]))
 }
 
@@ -305,7 +326,14 @@ fn threshold(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
     let exceeds = seen.score.exact().is_some_and(|score| score > seen.threshold);
     let score = seen.score.exact().unwrap_or(f64::NAN);
-    (!exceeds && !is_silent(case)).then(|| Numbers::of(&[("score", score), ("threshold", seen.threshold)]))
+    (!exceeds && !case.is_silent).then(|| {
+        Numbers::of(&[
+            ("level", seen.level),
+            ("peers", seen.peer_level),
+            ("score", score),
+            ("threshold", seen.threshold),
+        ])
+    })
 }
 
 fn window_size(case: &Case) -> Option<Numbers> {
@@ -315,8 +343,10 @@ fn window_size(case: &Case) -> Option<Numbers> {
     }
     // The method itself is one-sided and works on logarithms, where a spread means something.
     let is_low = seen.level < MAX_SEGMENTS.value || seen.level <= MAX_WINDOW_SHARE.value * seen.peer_level;
-    (!is_low || seen.difference().is_nan() || seen.difference() >= 0.0)
-        .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level)]))
+    (!is_low || seen.difference().is_nan() || seen.difference() >= 0.0).then(|| {
+        let allowed = MAX_SEGMENTS.value.max(MAX_WINDOW_SHARE.value * seen.peer_level);
+        Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("allowed", allowed)])
+    })
 }
 
 /// Whether a case has a level that is held against the peers' levels; congestion windows have a rule of their own.
@@ -404,7 +434,7 @@ fn queue(case: &Case) -> Option<Numbers> {
 }
 
 fn replaced(case: &Case) -> Option<Numbers> {
-    (is_silent(case) && case.is_replaced).then(|| Numbers::of(&[("windows", REPLACED_WITHIN.value)]))
+    (case.is_silent && case.is_replaced).then(|| Numbers::of(&[("windows", REPLACED_WITHIN.value)]))
 }
 
 fn idle(case: &Case) -> Option<Numbers> {

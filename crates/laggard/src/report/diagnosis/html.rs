@@ -11,7 +11,7 @@ use laggard_core::diagnose::{Event, Incident, JudgedWindow};
 use laggard_core::ids::{ComponentId, GroupId};
 use laggard_core::model::metric::Role;
 use laggard_core::model::{Metric, hosts};
-use laggard_engine::Session;
+use laggard_engine::{Explanation, Session};
 use laggard_store::time;
 use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +32,7 @@ pub fn render(session: &Session) -> String {
         @for (index, incident) in diagnosis.incidents.iter().take(MOST_INCIDENTS).enumerate() {
             (problem(session, index, incident))
         }
+        (explained(session))
         (heat_maps(session))
         (persistence(session))
         (groups(session))
@@ -66,6 +67,32 @@ fn problems(session: &Session) -> Markup {
                             }
                         }
                     }
+                }
+            }
+        }
+    }
+}
+
+/// The parts that were asked for: what was found, ruled out, and could not be judged.
+fn explained(session: &Session) -> Markup {
+    let list = |title: &str, lines: Vec<String>| {
+        html! {
+            h4 { (title) }
+            @if lines.is_empty() { p { "Nothing." } } @else { ul.trail { @for line in &lines { li { (line) } } } }
+        }
+    };
+    html! {
+        @if !session.asked.is_empty() {
+            section id="explained" {
+                h2 { "Why, and why not" }
+                @for &component in session.asked.iter().take(MOST_INCIDENTS) {
+                    @let explanation = Explanation::new(session, component);
+                    @let verdict = &session.diagnosis.components[component].verdict;
+                    h3 { (session.roster.name(component)) ": " (sentences::verdict(verdict)) }
+                    p { (sentences::compared(session, component)) "." }
+                    (list("Found", explanation.found.iter().map(sentences::ruling).collect()))
+                    (list("Ruled out", explanation.ruled_out.iter().map(sentences::ruled_out).collect()))
+                    (list("Could not be judged", sentences::not_judged(&explanation, verdict)))
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Text: reads like an answer. One line per problem, worst first, with the next command; evidence on request.
 
 use crate::report::{advice, sentences};
-use laggard_core::diagnose::{Incident, Verdict};
+use laggard_core::diagnose::Incident;
 use laggard_core::ids::ComponentId;
 use laggard_core::model::hosts;
 use laggard_engine::{Explanation, Session};
@@ -43,7 +43,9 @@ pub fn render(session: &Session, with_evidence: bool, explained: &[String]) -> S
             problem(&mut out, incident, sentences::trail(session, incident));
         }
     }
-    for part in explained {
+    let mut parts: Vec<&String> = explained.iter().collect();
+    parts.dedup();
+    for part in parts {
         explain(&mut out, session, part);
     }
     if !with_evidence && explained.is_empty() && !diagnosis.incidents.is_empty() {
@@ -124,11 +126,6 @@ fn component_explained(out: &mut String, session: &Session, component: Component
         }
     };
     list(out, "found", explanation.found.iter().map(sentences::ruling).collect());
-    list(out, "ruled out", explanation.ruled_out.iter().map(sentences::ruling).collect());
-    let mut undecided: Vec<String> = explanation.undecided.iter().map(sentences::ruling).collect();
-    undecided.extend(explanation.never_compared.iter().map(|metric| format!("{metric}: never compared")));
-    if let Verdict::Undecided(reason) = &known.verdict {
-        undecided.push(reason.to_string());
-    }
-    list(out, "could not be judged", undecided);
+    list(out, "ruled out", explanation.ruled_out.iter().map(sentences::ruled_out).collect());
+    list(out, "could not be judged", sentences::not_judged(&explanation, &known.verdict));
 }

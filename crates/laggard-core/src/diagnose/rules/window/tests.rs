@@ -64,6 +64,7 @@ impl Asked {
             kind: self.kind,
             reading: Reading { score: Score::Exact(9.0), threshold: 1.0, movement: self.movement, ..seen },
             is_recorded: self.is_recorded,
+            is_silent: !self.is_recorded && seen.presence == 0.0,
             is_replaced: self.is_replaced,
             window: WindowIndex(1),
             member: MemberIndex::new(MEMBER),
@@ -92,6 +93,7 @@ fn a_score_within_the_threshold_is_no_difference() {
             kind: Kind::Device,
             reading: Reading { score: Score::Exact(score), threshold: 1.0, ..seen },
             is_recorded: true,
+            is_silent: false,
             is_replaced: false,
             window: WindowIndex(1),
             member: MemberIndex::new(MEMBER),
@@ -104,6 +106,18 @@ fn a_score_within_the_threshold_is_no_difference() {
         decide(&case, &Without::default()).unwrap().rule.id
     };
     assert_eq!([with(1.0), with(1.0001)], ["threshold", "differs"]);
+}
+
+#[test]
+fn steps_that_the_judge_asks_for_have_one_rule_each() {
+    let count = |is_wanted: fn(&Step) -> bool| RULES.iter().filter(|rule| is_wanted(&rule.step)).count();
+    assert_eq!(count(|step| matches!(step, Step::Exceeds(_))), 1);
+    assert_eq!(count(|step| matches!(step, Step::Published)), 1);
+    assert_eq!(count(|step| matches!(step, Step::Lasts)), 1);
+    assert_eq!(
+        [threshold_rule().id, published_rule().id, filter_rule().id],
+        ["threshold", "published", "filter"]
+    );
 }
 
 #[test]
@@ -307,6 +321,7 @@ fn a_case_knows_every_metric_of_its_window() {
         kind: Kind::Device,
         reading: windows[0].reading_of(MemberIndex::new(MEMBER)).unwrap(),
         is_recorded: true,
+        is_silent: false,
         is_replaced: false,
         window: WindowIndex(1),
         member: MemberIndex::new(MEMBER),
