@@ -112,6 +112,15 @@ fn a_component_that_falls_silent_is_suspect_and_a_gap() {
 }
 
 #[test]
+fn a_disk_that_falls_silent_is_suspect_also_where_only_volumes_are_recorded() {
+    let volumes = awaits(8, 0..900, |disk, slot| (disk != 2 || slot < 400).then_some(50_000.0));
+    let samples = volumes.into_iter().map(|sample| Sample { metric: Metric::WrSec, ..sample });
+    let (diagnosis, _) = run(config(&CDF), disks(8), samples);
+    assert_eq!(accused(&diagnosis), ["disk02"]);
+    assert_eq!(diagnosis.incidents[0].cause.name(), "silent");
+}
+
+#[test]
 fn a_component_that_joins_late_is_not_missed_before() {
     let (diagnosis, _) = run(
         config(&CDF),

@@ -468,9 +468,14 @@ pub fn min_server_volume(metric: Metric) -> f64 {
     MIN_SERVER_VOLUME.value * metric.properties().negligible
 }
 
+/// Whether it has more of something than its peers; silence is no small volume.
+fn has_more(case: &Case) -> bool {
+    case.relation() == Relation::High
+}
+
 fn server_volume(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
-    if seen.metric.role() != Role::StorageVolume || case.kind != Kind::Server {
+    if seen.metric.role() != Role::StorageVolume || case.kind != Kind::Server || !has_more(case) {
         return None;
     }
     let allowed = min_server_volume(seen.metric);
@@ -483,7 +488,7 @@ fn attachment_volume(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
     let is_its = seen.metric.role() == Role::StorageVolume && case.kind == Kind::Attachment;
     // Less than its peers means that its load went elsewhere.
-    (is_its && case.relation() == Relation::High && seen.ratio < MIN_ATTACHMENT_VOLUME.value)
+    (is_its && has_more(case) && seen.ratio < MIN_ATTACHMENT_VOLUME.value)
         .then(|| Numbers::of(&[("ratio", seen.ratio), ("allowed", MIN_ATTACHMENT_VOLUME.value)]))
 }
 
@@ -493,7 +498,8 @@ fn disk_volume(case: &Case) -> Option<Numbers> {
         Kind::Server | Kind::Attachment => false,
         Kind::Controller | Kind::Drawer | Kind::Lun | Kind::Device => true,
     };
-    (is_its && seen.metric.role() == Role::StorageVolume && seen.ratio < MIN_DISK_VOLUME.value)
+    let is_little = seen.metric.role() == Role::StorageVolume && seen.ratio < MIN_DISK_VOLUME.value;
+    (is_its && has_more(case) && is_little)
         .then(|| Numbers::of(&[("ratio", seen.ratio), ("allowed", MIN_DISK_VOLUME.value)]))
 }
 

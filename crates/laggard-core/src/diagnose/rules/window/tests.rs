@@ -223,6 +223,14 @@ fn silence_is_trouble_unless_another_replaced_it() {
 }
 
 #[test]
+fn silence_is_no_small_volume() {
+    for kind in [Kind::Device, Kind::Server, Kind::Attachment] {
+        let asked = Asked { is_recorded: false, ..Asked::new(kind, Metric::WrSec, 1e5, f64::NAN) };
+        assert_eq!(asked.rule(), "silent", "{}", kind.name());
+    }
+}
+
+#[test]
 fn a_congestion_window_is_low_at_ten_segments_or_three_tenths() {
     let own = |level: f64| {
         Asked { movement: 1.0, ..Asked::new(Kind::Server, Metric::CwndToClients, 20.0, level) }.rule()
