@@ -47,7 +47,7 @@ pub struct Args {
     without: Vec<&'static Rule>,
 
     /// What each rule is worth: everything judged again without it, as a table or JSON
-    #[arg(long, conflicts_with_all = ["severity", "only"])]
+    #[arg(long, conflicts_with = "only")]
     ablation: bool,
 
     /// How to print
@@ -143,8 +143,10 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
 /// What each rule is worth.
 fn ablation(args: &Args, matrix: &Matrix, plan: &Plan) -> Result<Outcome, String> {
     let bar = bar("ablation", matrix.len() as u64 + plan.len());
+    // Events have no severity.
+    let plan = (args.severity == 1.0).then_some(plan);
     let rules = if args.without.is_empty() { rules::all().collect() } else { args.without.clone() };
-    let ablation = Ablation { method: &LIMP, rules, matrix, plan: Some(plan), real: &args.real };
+    let ablation = Ablation { method: &LIMP, rules, matrix, plan, real: &args.real };
     let effects = ablation.run(&bar)?;
     bar.finish_and_clear();
     let text = match args.format {
