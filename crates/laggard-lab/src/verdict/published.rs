@@ -92,7 +92,8 @@ impl Pipeline {
                 trainer.end_run();
             }
             let learnt = trainer.thresholds();
-            let largest = learnt.iter().flatten().copied().fold(0.0, f64::max);
+            // NaN, which no score exceeds, where nothing was learnt.
+            let largest = learnt.iter().flatten().copied().fold(f64::NAN, f64::max);
             // Training doubles; congestion windows have one threshold for all servers and no cushion.
             let rescale = if index < HISTOGRAMS.len() { self.scale / 2.0 } else { 1.0 };
             learnt.into_iter().map(|threshold| threshold.unwrap_or(largest) * rescale).collect()

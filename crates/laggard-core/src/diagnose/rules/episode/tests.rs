@@ -82,7 +82,8 @@ fn much_to_write_explains_a_slow_disk_however_short() {
     let negligible = Metric::WrSec.properties().negligible;
     let with = |extra: f64| {
         let mut seen = episode(&[(Metric::Await, Relation::High, 5.0, 2.0); 8]);
-        let more = Observation { level: 1.0 + extra, ..observation(Relation::High, 5.0, 3.0) };
+        let more =
+            Observation { level: 100.0 + extra, peer_level: 100.0, ..observation(Relation::High, 5.0, 3.0) };
         seen.observe(Metric::WrSec, &CDF, UnixSeconds(0), more);
         cause(Kind::Server, &seen, &Without::default()).cause
     };
@@ -101,6 +102,16 @@ fn loss_moves_throughput_too_and_stays_loss() {
         (Metric::CwndFromClients, Relation::Low, 1.1, 0.15),
     ];
     assert_eq!(named(Kind::Server, &hog), Cause::NetworkHog);
+}
+
+#[test]
+fn a_latency_that_is_secondary_to_the_traffic_is_no_busy_disk() {
+    let with = |latency: f64| {
+        let seen =
+            [(Metric::Await, Relation::High, latency, 2.0), (Metric::Rxbyt, Relation::High, 10.0, 5.0)];
+        named(Kind::Server, &seen)
+    };
+    assert_eq!([with(2.49), with(2.51)], [Cause::NetworkHog, Cause::DiskBusy]);
 }
 
 #[test]
@@ -174,6 +185,16 @@ fn what_began_when_something_else_was_ending_is_its_aftermath() {
     };
     assert_eq!(with(300), Cause::DiskBusy, "after three quarters, not later");
     assert_eq!(with(301), Cause::PacketLoss);
+    let as_long = {
+        let mut seen = Episode::default();
+        let low = Observation { to: UnixSeconds(400), ..observation(Relation::Low, 2.0, 0.12) };
+        seen.observe(Metric::CwndFromClients, &CDF, UnixSeconds(0), low);
+        let (from, to) = (UnixSeconds(350), UnixSeconds(750));
+        let late = Observation { from, to, ..observation(Relation::High, 9.0, 3.0) };
+        seen.observe(Metric::Await, &CDF, UnixSeconds(350), late);
+        cause(Kind::Server, &seen, &Without::default())
+    };
+    assert_eq!(as_long.cause, Cause::DiskBusy, "what lasts as long is no aftermath");
     let without = Without::rule(super::super::find("aftermath").unwrap());
     let mut seen = Episode::default();
     let low = Observation { to: UnixSeconds(400), ..observation(Relation::Low, 2.0, 0.12) };

@@ -177,3 +177,127 @@ fn topology_primary(lun: &str) -> String {
     let number: usize = number.parse().unwrap();
     format!("fs{}", controller * 4 - 3 + number % 4)
 }
+
+/// The roster of primaries and secondaries.
+fn roster() -> Roster {
+    let topology = topology();
+    let observed: Vec<Observed> = topology
+        .attachments
+        .iter()
+        .filter(|(_, known)| known.priority <= 2)
+        .map(|(name, _)| Observed { name: name.clone(), ..Observed::default() })
+        .collect();
+    Roster::new(&observed, Some(&topology))
+}
+
+/// A component in trouble since some moment.
+fn trouble(relation: Relation, first_s: i64) -> Episode {
+    let mut episode = Episode::default();
+    let seen = crate::diagnose::evidence::Observation {
+        from: UnixSeconds(first_s),
+        to: UnixSeconds(20_000),
+        score: 3.0,
+        threshold: 1.0,
+        level: 20.0,
+        peer_level: 8.0,
+        ratio: 2.5,
+        relation,
+        is_busy: false,
+        jitters: false,
+    };
+    episode.observe(Metric::Await, &CDF, UnixSeconds(first_s), seen);
+    episode.persistence = 5;
+    episode
+}
+
+/// The parts that explain these attachments, with their rules.
+fn explained(suspects: &[(String, Episode)]) -> Vec<(String, &'static str)> {
+    let roster = roster();
+    let suspects =
+        suspects.iter().map(|(name, episode)| (roster.find(name).expect(name), episode.clone())).collect();
+    let found = explain(&roster, suspects, &Without::default());
+    let mut found: Vec<_> = found.into_iter().map(|found| (found.claim.part.name, found.rule.id)).collect();
+    found.sort();
+    found
+}
+
+fn primary(lun: &str) -> String {
+    format!("{lun}.{}", topology_primary(lun))
+}
+
+fn slow(luns: &[&str]) -> Vec<(String, Episode)> {
+    luns.iter().map(|lun| (primary(lun), trouble(Relation::High, 1000))).collect()
+}
+
+#[test]
+fn trouble_is_dense_from_three_components_and_five_times_the_density_elsewhere() {
+    // LUNs 0 to 2 of ddn2 are of three servers; 24 LUNs behind each of four controllers.
+    assert_eq!(explained(&slow(&["ddn2.00", "ddn2.01", "ddn2.02"])), [("ddn2".into(), "dense-part")]);
+    let two = explained(&slow(&["ddn2.00", "ddn2.01"]));
+    assert_eq!(two.iter().map(|(_, rule)| *rule).collect::<Vec<_>>(), ["alone", "alone"]);
+    // 3 of 24 is nine times 1 of 72, and less than five times 2 of 72.
+    let one_elsewhere = explained(&slow(&["ddn2.00", "ddn2.01", "ddn2.02", "ddn3.00"]));
+    assert!(one_elsewhere.contains(&("ddn2".into(), "dense-part")), "{one_elsewhere:?}");
+    let two_elsewhere = explained(&slow(&["ddn2.00", "ddn2.01", "ddn2.02", "ddn3.00", "ddn4.01"]));
+    assert!(two_elsewhere.iter().all(|(_, rule)| *rule == "alone"), "{two_elsewhere:?}");
+}
+
+#[test]
+fn only_trouble_of_one_time_is_explained_by_one_part() {
+    let mut suspects = slow(&["ddn2.00", "ddn2.01"]);
+    let mut early = trouble(Relation::High, 0);
+    early.last = UnixSeconds(999);
+    suspects.push((primary("ddn2.02"), early.clone()));
+    assert!(explained(&suspects).iter().all(|(_, rule)| *rule == "alone"));
+    early.last = UnixSeconds(1000);
+    suspects[2].1 = early;
+    assert_eq!(explained(&suspects), [("ddn2".into(), "dense-part")]);
+}
+
+/// All LUNs that a server should serve first, lost since some moment: silent there, loaded at the second server.
+fn lost(server: &str, luns: usize, since_s: i64) -> Vec<(String, Episode)> {
+    let topology = topology();
+    let names = topology.luns.keys().filter(|lun| topology_primary(lun) == server).take(luns);
+    let second = |lun: &str| {
+        let known = topology.attachments.iter();
+        let of_lun = known.filter(|(_, known)| known.lun == lun && known.priority == 2);
+        of_lun.map(|(name, _)| name.clone()).next().expect("a second path")
+    };
+    names
+        .flat_map(|lun| {
+            let silent = (primary(lun), trouble(Relation::Silent, since_s));
+            [silent, (second(lun), trouble(Relation::High, since_s))]
+        })
+        .collect()
+}
+
+#[test]
+fn a_server_is_down_if_nine_tenths_of_its_luns_are_lost() {
+    assert_eq!(explained(&lost("fs5", 6, 1000)), [("fs5".into(), "part-down")], "six of six");
+    assert_eq!(explained(&lost("fs5", 5, 1000)), [("fs5".into(), "lost-attachment")], "five of six");
+}
+
+#[test]
+fn one_lost_lun_names_the_attachment_and_two_their_server() {
+    let name = |luns: usize| explained(&lost("fs5", luns, 1000)).remove(0).0;
+    assert!(name(1).starts_with("ddn2.") && name(1).ends_with(".fs5"), "{}", name(1));
+    assert_eq!(name(2), "fs5");
+}
+
+#[test]
+fn three_servers_within_an_hour_are_their_controller() {
+    let three = |last_s: i64| {
+        let servers = [("fs5", 0), ("fs6", 100), ("fs7", last_s)];
+        explained(&servers.map(|(server, since_s)| lost(server, 6, since_s)).concat())
+    };
+    assert_eq!(three(3600), [("ddn2".into(), "controller-of-servers")]);
+    assert_eq!(three(3601).len(), 3, "one by one");
+    let two = [lost("fs5", 6, 0), lost("fs6", 6, 0)].concat();
+    assert_eq!(explained(&two).len(), 2);
+}
+
+#[test]
+fn a_component_jitters_beyond_a_quarter_and_twice_its_peers() {
+    assert!(jitters(0.251, 0.1) && !jitters(0.25, 0.1));
+    assert!(jitters(0.501, 0.25) && !jitters(0.5, 0.25));
+}
