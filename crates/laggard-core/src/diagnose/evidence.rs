@@ -1,5 +1,6 @@
 //! What speaks against a component: per metric, and gathered over one episode.
 
+use super::bound::Bound;
 use super::case::{Reading, Relation};
 use crate::compare::Method;
 use crate::ids::UnixSeconds;
@@ -134,14 +135,21 @@ impl Evidence {
     }
 }
 
-/// Score over threshold. The distance to a missing sample has no scale of its own: silence is severe, always alike.
+/// The distance to a missing sample has no scale of its own: silence is severe, always alike.
+pub const SILENCE_SEVERITY: Bound = Bound::new("silence_severity", 3.0, "times the threshold");
+
+/// More severe than this means nothing.
+const MAX_SEVERITY: f64 = 1e6;
+
+/// Score over threshold.
 fn severity(seen: &Observation) -> f64 {
-    const SILENCE: f64 = 3.0;
     let ratio = seen.score / seen.threshold.max(1e-9);
     match seen.relation {
-        Relation::Silent => SILENCE,
-        _ if ratio.is_finite() => ratio.clamp(1.0, 1e6),
-        _ => 1.0,
+        Relation::Silent => SILENCE_SEVERITY.value,
+        Relation::High | Relation::Low | Relation::Idle | Relation::Alike => match ratio.is_finite() {
+            true => ratio.clamp(1.0, MAX_SEVERITY),
+            false => 1.0,
+        },
     }
 }
 

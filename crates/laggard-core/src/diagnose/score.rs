@@ -159,7 +159,12 @@ impl Scorer {
         const MIN_SLOTS: usize = 8;
         match self.metric.role() {
             Role::Congestion => self.movements[member].share(self.params.smoothing.max(MIN_SLOTS)),
-            _ => f64::NAN,
+            Role::StorageVolume
+            | Role::StorageLatency
+            | Role::NetworkVolume
+            | Role::Load
+            | Role::Service
+            | Role::Context => f64::NAN,
         }
     }
 

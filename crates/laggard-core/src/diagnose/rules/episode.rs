@@ -6,7 +6,7 @@
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without, window};
 use crate::diagnose::case::Relation;
 use crate::diagnose::cause::Cause;
-use crate::diagnose::evidence::{Episode, Evidence};
+use crate::diagnose::evidence::{Episode, Evidence, SILENCE_SEVERITY};
 use crate::model::metric::Role;
 use crate::model::{Kind, Metric};
 
@@ -208,7 +208,7 @@ pub static RULES: &[Rule] = &[
         sentence: "Anomalies always exist in a large system: the longer the recording, the longer or the more violent a trouble must be to be reported.",
         clause: "persistence times severity {impact}, {needed} needed",
         origin: "LISA'13, section 4.3; simulated quiet days",
-        bounds: &[MIN_IMPACT, IMPACT_OF_WINDOWS, FEW_WINDOWS, MIN_DAY_WINDOWS],
+        bounds: &[MIN_IMPACT, IMPACT_OF_WINDOWS, FEW_WINDOWS, MIN_DAY_WINDOWS, SILENCE_SEVERITY],
         ruling: Ruling::Excuses,
         step: Step::Reported(impact),
     },

@@ -218,9 +218,9 @@ fn no_data(windows: u64) -> Option<UndecidedReason> {
 
 /// Why a component with so many windows cannot be judged, if so.
 pub fn undecided_component(windows: u64, without: &Without) -> Option<UndecidedReason> {
-    RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| match rule.step {
-        Step::HasData(speaks) => speaks(windows),
-        _ => None,
+    RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| {
+        let Step::HasData(speaks) = rule.step else { return None };
+        speaks(windows)
     })
 }
 

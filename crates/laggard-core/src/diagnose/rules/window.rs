@@ -377,7 +377,12 @@ fn negligible(case: &Case) -> Option<Numbers> {
             peers if peers <= own => IDLE_GROUP.value * own,
             _ => own,
         },
-        _ => own,
+        Role::StorageVolume
+        | Role::NetworkVolume
+        | Role::Congestion
+        | Role::Load
+        | Role::Service
+        | Role::Context => own,
     };
     (has_level(case) && seen.difference().abs() <= allowed).then(|| {
         Numbers::of(&[
@@ -402,7 +407,12 @@ fn is_within(case: &Case, ratio: f64) -> bool {
 fn ratio(case: &Case) -> Option<Numbers> {
     let allowed = match case.reading.metric.role() {
         Role::StorageLatency => MIN_LATENCY_RATIO,
-        _ => MIN_RATIO,
+        Role::StorageVolume
+        | Role::NetworkVolume
+        | Role::Congestion
+        | Role::Load
+        | Role::Service
+        | Role::Context => MIN_RATIO,
     };
     (has_level(case) && is_within(case, allowed.value))
         .then(|| Numbers::of(&[("ratio", case.reading.ratio), ("allowed", allowed.value)]))
