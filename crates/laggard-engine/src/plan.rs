@@ -5,7 +5,7 @@ use laggard_core::compare::{Method, cdf::CDF, kl::KL, limp::LIMP};
 use laggard_core::diagnose::rules::Without;
 use laggard_core::diagnose::{Config, Repair, Thresholds};
 use laggard_core::ids::{ComponentId, UnixSeconds};
-use laggard_core::model::{Component, Metric, Roster, hosts};
+use laggard_core::model::{Metric, Roster, hosts};
 use laggard_store::{Recording, align, time};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -145,14 +145,6 @@ fn check_thresholds(
     Ok(())
 }
 
-/// The components of a part: itself, or what depends on it.
-fn components_of(name: &str, roster: &Roster) -> Vec<ComponentId> {
-    let is_of = |component: &Component| {
-        component.name == name || component.parts.iter().any(|part| part.name == name)
-    };
-    roster.components.enumerate().filter(|(_, component)| is_of(component)).map(|(id, _)| id).collect()
-}
-
 /// Repairs as given: of a component, or of a part and so of all its components.
 fn resolved(given: &[String], roster: &Roster) -> Result<Vec<Repair>, EngineError> {
     let mut repairs = Vec::new();
@@ -160,7 +152,7 @@ fn resolved(given: &[String], roster: &Roster) -> Result<Vec<Repair>, EngineErro
         let wrong = |reason: String| EngineError::Resolved { text: text.clone(), reason };
         let (name, moment) = text.rsplit_once('@').ok_or_else(|| wrong("not COMPONENT@TIME".into()))?;
         let at = time::parse(moment).ok_or_else(|| wrong(format!("`{moment}` is not a time")))?;
-        let components = components_of(name, roster);
+        let components = roster.components_of(name);
         if components.is_empty() {
             return Err(wrong(format!("no part `{name}` in the data or the topology")));
         }
@@ -173,7 +165,7 @@ fn resolved(given: &[String], roster: &Roster) -> Result<Vec<Repair>, EngineErro
 fn asked(given: &[String], roster: &Roster) -> Result<Vec<ComponentId>, EngineError> {
     let mut asked = Vec::new();
     for part in given {
-        let components = components_of(part, roster);
+        let components = roster.components_of(part);
         if components.is_empty() {
             return Err(EngineError::NoSuchPart { part: part.clone(), nearest: nearest(part, roster) });
         }

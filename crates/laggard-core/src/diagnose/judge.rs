@@ -110,7 +110,12 @@ impl Track {
                 member,
                 surroundings: bench.surroundings,
             };
-            let Some(decision) = self.decide(&case, scored.exceeds(row), bench.without) else { continue };
+            let Some(decision) = self.decide(&case, scored.exceeds(row), bench.without) else {
+                // No rule speaks, which only happens without the last one: nothing is against it.
+                judged.anomalous[row] =
+                    is_candidate && has_score && self.memory.filters[member].push(k, false);
+                continue;
+            };
             let metric = Some(scored.metric);
             let severity = case.reading.severity();
             trace.add(component, Tally::new(decision.rule, metric, span, severity, decision.numbers));

@@ -3,7 +3,7 @@
 use super::case::{Levels, Reading};
 use super::threshold::Policy;
 use crate::compare::{Method, Score};
-use crate::grid::{Params, Schedule, Window, Windower};
+use crate::grid::{Params, Schedule, Window, Windower, note_joined};
 use crate::ids::{GroupId, MemberIndex, Slot, Table, WindowIndex};
 use crate::model::Metric;
 use crate::model::metric::Role;
@@ -129,11 +129,7 @@ impl Scorer {
 
     /// Takes the row of a slot; returns the windows that it completes.
     pub fn push(&mut self, slot: Slot, row: &[f64]) -> Vec<ScoredWindow> {
-        for (joined, value) in self.joined.iter_mut().zip(row) {
-            if joined.is_none() && !value.is_nan() {
-                *joined = Some(slot);
-            }
-        }
+        note_joined(self.joined.iter_mut(), slot, row);
         if self.metric.role() == Role::Congestion {
             let movements = self.movements.iter_mut().zip(row).filter(|(_, value)| !value.is_nan());
             movements.for_each(|(movement, value)| movement.push(*value));

@@ -4,7 +4,7 @@
 //! [`ScoreStream`] is the one driver that turns rows into scores for comparison and training; [`GroupTraining`] learns from it.
 
 use crate::compare::{Cushion, Method};
-use crate::grid::{Params, Schedule, Windower};
+use crate::grid::{Params, Schedule, Windower, note_joined};
 use crate::ids::{Slot, WindowIndex};
 use crate::model::Metric;
 use serde::{Deserialize, Serialize};
@@ -59,11 +59,7 @@ impl ScoreStream {
 
     /// Takes the row of a slot; windows that it completes go to `each`.
     pub fn push(&mut self, slot: Slot, row: &[f64], mut each: impl FnMut(WindowScores)) {
-        for (joined, value) in self.joined.iter_mut().zip(row) {
-            if joined.is_none() && !value.is_nan() {
-                *joined = Some(slot);
-            }
-        }
+        note_joined(self.joined.iter_mut(), slot, row);
         let (method, schedule, joined) = (self.method, self.schedule, &self.joined);
         self.windower.push(slot, row, &mut |window, values| {
             let (end, scores) = (schedule.to(window), (method.scores)(&values));

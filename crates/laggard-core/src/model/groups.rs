@@ -164,6 +164,14 @@ impl Roster {
         components.binary_search_by(|component| component.name.as_str().cmp(name)).ok().map(ComponentId::new)
     }
 
+    /// The components of a part: itself, or what depends on it.
+    pub fn components_of(&self, part: &str) -> Vec<ComponentId> {
+        let is_of = |component: &Component| {
+            component.name == part || component.parts.iter().any(|known| known.name == part)
+        };
+        self.components.enumerate().filter(|(_, component)| is_of(component)).map(|(id, _)| id).collect()
+    }
+
     /// The name of a component.
     pub fn name(&self, component: ComponentId) -> &str {
         &self.components[component].name

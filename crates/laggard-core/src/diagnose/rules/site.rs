@@ -289,6 +289,7 @@ pub fn explain(
         let Step::Part(claims) = rule.step else { continue };
         loop {
             let mut found = claims(&mut site);
+            let open = site.open.len();
             if found.is_empty() {
                 break;
             }
@@ -301,6 +302,10 @@ pub fn explain(
             for claim in found {
                 let rule = if claim.is_merged { merged_by } else { rule };
                 explained.push(site.settle(rule, claim));
+            }
+            if site.open.len() == open {
+                // Claims that explain nothing would come again and again.
+                break;
             }
         }
     }

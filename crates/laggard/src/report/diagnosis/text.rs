@@ -89,15 +89,10 @@ fn problem(out: &mut String, incident: &Incident, evidence: Vec<String>) {
 
 /// A part: the problems that name it, and each of its components, healthy or not.
 fn explain(out: &mut String, session: &Session, part: &str) {
-    let roster = &session.roster;
-    let is_of = |id: &ComponentId| {
-        let known = &roster.components[*id];
-        known.name == part || known.parts.iter().any(|known| known.name == part)
-    };
     for incident in session.diagnosis.incidents.iter().filter(|incident| incident.component == part) {
         problem(out, incident, sentences::evidence(session, incident));
     }
-    let components: Vec<ComponentId> = session.asked.iter().copied().filter(is_of).collect();
+    let components = session.roster.components_of(part);
     for &component in components.iter().take(MOST_EXPLAINED) {
         component_explained(out, session, component);
     }
