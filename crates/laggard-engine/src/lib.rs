@@ -52,3 +52,6 @@ impl Listener for Silent {
 
     fn progress(&self, _: Stage, _: u64, _: u64) {}
 }
+
+#[cfg(test)]
+mod tests;

@@ -120,7 +120,7 @@ pub fn await_first(paths: &[PathBuf], listener: &dyn Listener) -> Result<(), Eng
 }
 
 /// What has changed since it was last reported.
-fn changes(session: &Session, reported: &mut BTreeMap<String, Incident>) -> Vec<Change> {
+pub(crate) fn changes(session: &Session, reported: &mut BTreeMap<String, Incident>) -> Vec<Change> {
     let diagnosis = &session.diagnosis;
     let patience_s = OVER_SLOTS * i64::from(diagnosis.interval_s);
     let is_current = |incident: &&Incident| incident.last.plus(patience_s) >= diagnosis.to;
