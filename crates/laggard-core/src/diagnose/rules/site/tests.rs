@@ -301,3 +301,47 @@ fn a_component_jitters_beyond_a_quarter_and_twice_its_peers() {
     assert!(jitters(0.251, 0.1) && !jitters(0.25, 0.1));
     assert!(jitters(0.501, 0.25) && !jitters(0.5, 0.25));
 }
+
+#[test]
+fn several_parts_are_found_one_after_the_other() {
+    let topology = topology();
+    let of = |server: &str| {
+        let luns = topology.luns.keys().filter(|lun| topology_primary(lun) == server);
+        luns.map(|lun| (primary(lun), trouble(Relation::High, 1000))).collect::<Vec<_>>()
+    };
+    let found = explained(&[of("fs5"), of("fs9")].concat());
+    assert_eq!(found, [("fs5".into(), "dense-part"), ("fs9".into(), "dense-part")]);
+}
+
+#[test]
+fn preferred_attachments_that_are_unused_are_lost_also_where_no_taker_was_recorded() {
+    let cause = |priority: u32| {
+        let (roster, topology) = (roster(), topology());
+        let of = |name: &String| {
+            let known = &topology.attachments[name];
+            known.priority == priority && known.lun.starts_with("ddn2.0")
+        };
+        let names = topology.attachments.keys().filter(|name| of(name));
+        let suspects =
+            names.map(|name| (roster.find(name).expect(name), trouble(Relation::Idle, 1000))).collect();
+        let found = explain(&roster, suspects, &Without::default());
+        assert_eq!(found.len(), 1);
+        found[0].named.cause
+    };
+    assert_eq!(cause(1), Cause::LostAttachment);
+    assert_eq!(cause(2), Cause::Unknown, "a second path may be idle");
+}
+
+#[test]
+fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs() {
+    let reason = |members: usize, windows: Option<u64>| {
+        let most_judged = windows.map(|windows| MostJudged { windows, method: &CDF, params: CDF.params });
+        undecided(&GroupState { members, most_judged }, &Without::default()).map(|found| found.rule.id)
+    };
+    assert_eq!(reason(2, Some(9)), Some("few-peers"));
+    assert_eq!(reason(3, None), Some("nothing-compared"));
+    assert_eq!(reason(3, Some(2)), Some("few-windows"));
+    assert_eq!(reason(3, Some(3)), None);
+    assert_eq!(undecided_component(0, &Without::default()), Some(UndecidedReason::NoData));
+    assert_eq!(undecided_component(1, &Without::default()), None);
+}
