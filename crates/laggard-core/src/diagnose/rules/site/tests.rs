@@ -345,3 +345,42 @@ fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs(
     assert_eq!(undecided_component(0, &Without::default()), Some(UndecidedReason::NoData));
     assert_eq!(undecided_component(1, &Without::default()), None);
 }
+
+#[test]
+fn causes_of_several_components_behind_one_part() {
+    let shared = |kind: Kind, most: Cause, jittery: usize, is_unused: bool| SharedTrouble {
+        kind,
+        most,
+        components: 4,
+        jittery,
+        is_unused,
+    };
+    let of = |most: Cause, is_unused: bool| unused_paths(&shared(Kind::Server, most, 0, is_unused));
+    assert_eq!(of(Cause::Unknown, true), Some(Cause::LostAttachment));
+    assert_eq!([of(Cause::Unknown, false), of(Cause::DiskBusy, true)], [None, None]);
+    let jitter =
+        |kind: Kind, jittery: usize| drawer_jitter(&shared(kind, Cause::ComponentFault, jittery, false));
+    assert_eq!(jitter(Kind::Controller, 3), Some(Cause::DrawerError));
+    assert_eq!(jitter(Kind::Drawer, 3), Some(Cause::DrawerError));
+    assert_eq!(jitter(Kind::Controller, 2), None, "half is not most");
+    assert_eq!(jitter(Kind::Server, 4), None);
+    let fault = |most: Cause| part_fault(&shared(Kind::Server, most, 0, false));
+    assert_eq!(fault(Cause::DiskBusy), Some(Cause::ComponentFault));
+    assert_eq!(fault(Cause::SingleLunWorkload), None);
+    assert_eq!(majority(&shared(Kind::Server, Cause::NetworkHog, 0, false)), Some(Cause::NetworkHog));
+}
+
+#[test]
+fn a_lun_whose_recorded_attachments_are_all_unused_is_lost_if_there_are_two() {
+    let topology = topology();
+    let paths: Vec<String> = topology
+        .attachments
+        .iter()
+        .filter(|(_, known)| known.lun == "ddn2.05" && known.priority <= 2)
+        .map(|(name, _)| name.clone())
+        .collect();
+    let idle: Vec<_> = paths.iter().map(|name| (name.clone(), trouble(Relation::Idle, 1000))).collect();
+    assert_eq!(explained(&idle)[0].1, "lost-attachment", "both are unused");
+    let one: Vec<_> = idle.into_iter().filter(|(name, _)| *name == primary("ddn2.05")).collect();
+    assert_eq!(explained(&one)[0].1, "alone", "the second is idle as usual");
+}
