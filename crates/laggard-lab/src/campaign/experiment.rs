@@ -1,8 +1,8 @@
 //! One run: collectors on, workload on, clean, fault, clean, everything off, and the truth written last.
 
-use super::plan::{Experiment, Plan};
+use super::plan::{Experiment, Injection, Plan};
 use super::site::{Client, Reached, Site};
-use super::truth::{SCHEMA, Said, Truth};
+use super::truth::{ELEVATOR, Injected, SCHEMA, Said, Truth};
 use crate::fault::{Fault, Role};
 use crate::host::command::{self, myself};
 use crate::host::reach::Host;
@@ -121,11 +121,16 @@ impl Stage {
             host.fetch(&self.there(&folder, host), &folder)?;
             host.undo(id)?;
         }
+        let injected: Vec<Injected> =
+            experiment.injections.iter().map(|injection| self.injected(injection)).collect();
+        let first = injected.first();
         let truth = Truth {
             schema: SCHEMA.into(),
-            fault: experiment.fault.map(|fault| fault.name.into()),
-            cause: experiment.fault.and_then(|fault| fault.cause).map(|cause| cause.name().into()),
-            server: experiment.fault.map(|_| self.servers[experiment.server].name.clone()),
+            fault: first.map(|known| known.fault.clone()),
+            cause: first.and_then(|known| known.cause.clone()),
+            server: first.map(|known| known.server.clone()),
+            also: injected.get(1..).unwrap_or_default().to_vec(),
+            elevator: ELEVATOR,
             workload: experiment.workload,
             from_s: times[0],
             fault_from_s: times[1],
@@ -137,7 +142,7 @@ impl Stage {
             bench: Some(plan.bench.clone()).filter(|_| self.site.is_bench),
         };
         // A fault that makes servers err or die may end the workload; no other does.
-        if !truth.failures.is_empty() && experiment.fault.is_none_or(|fault| fault.cause.is_some()) {
+        if !truth.failures.is_empty() && experiment.is_survived() {
             return Err(format!("the workload failed: {}", truth.failures.join("; ")));
         }
         truth.save(&folder)?;
@@ -224,10 +229,10 @@ impl Stage {
         wait_until(plan.clean_s);
         // Some faults take a while to inject, and are felt meanwhile.
         let fault_from_s = now_s();
-        let injected = match experiment.fault {
-            Some(fault) => self.inject(fault, experiment.server, plan.fault_s + GRACE_S)?,
-            None => Vec::new(),
-        };
+        let mut injected = Vec::new();
+        for injection in &experiment.injections {
+            injected.extend(self.inject(injection.fault, injection.server, plan.fault_s + GRACE_S)?);
+        }
         wait_until(plan.clean_s + plan.fault_s);
         for (host, id) in injected.into_iter().rev() {
             host.undo(id)?;
@@ -245,6 +250,14 @@ impl Stage {
         // The first moments of either are of neither.
         let (begun, felt) = ((plan.clean_s / 2.0).min(5.0), (plan.fault_s / 4.0).min(2.0));
         [rate(begun, plan.clean_s), rate(plan.clean_s + felt, plan.clean_s + plan.fault_s)]
+    }
+
+    fn injected(&self, injection: &Injection) -> Injected {
+        Injected {
+            fault: injection.fault.name.into(),
+            cause: injection.fault.cause.map(|cause| cause.name().into()),
+            server: self.servers[injection.server].name.clone(),
+        }
     }
 
     /// Injects a fault into a server, on all machines that have a part in it; yields what is to be undone, in this order.

@@ -51,11 +51,11 @@ pub struct Done {
 pub fn run(plan: &Plan, place: &Place, campaign: &Path) -> Result<Done, String> {
     let said = |error: std::io::Error| format!("{}: {error}", campaign.display());
     fs::create_dir_all(campaign.join("runs")).map_err(said)?;
-    let servers = match place {
-        Place::Cluster(site) => site.servers.len(),
-        Place::Benches { .. } => plan.bench.servers,
+    let cluster = match place {
+        Place::Cluster(site) => Some(site.servers.len()),
+        Place::Benches { .. } => None,
     };
-    let experiments: Vec<(usize, Experiment)> = plan.experiments(servers)?.into_iter().enumerate().collect();
+    let experiments: Vec<(usize, Experiment)> = plan.experiments(cluster)?.into_iter().enumerate().collect();
     let total = experiments.len();
     let is_open = |(number, experiment): &(usize, Experiment)| {
         !truth::path(&folder(campaign, *number + 1, experiment)).exists()
@@ -132,15 +132,22 @@ pub fn run(plan: &Plan, place: &Place, campaign: &Path) -> Result<Done, String> 
 /// A bench and the hands on it, made when first needed, and anew after a fault that may have left scars.
 struct Occupied {
     name: String,
+    /// Which of the plan's benches it is.
+    bench: Option<String>,
     up: Option<(Bench, Stage)>,
 }
 
 impl Occupied {
     fn new(name: &str) -> Occupied {
-        Occupied { name: name.into(), up: None }
+        Occupied { name: name.into(), bench: None, up: None }
     }
 
     fn run(&mut self, plan: &Plan, experiment: &Experiment, folder: &Path) -> Result<Truth, String> {
+        let plan = &plan.on(experiment.bench.as_ref());
+        if self.bench != experiment.bench {
+            self.leave()?;
+            self.bench.clone_from(&experiment.bench);
+        }
         if self.up.is_none() {
             let bench = Bench::up(&self.name, &plan.bench, Life::OfCaller)?;
             let stage = Site::of_bench(&bench).and_then(|site| Stage::new(&site));
@@ -155,7 +162,7 @@ impl Occupied {
         let (_, stage) = self.up.as_ref().ok_or("no bench")?;
         let outcome = stage.run(plan, experiment, folder);
         // A server that was dead or full for a while has to be healed; a new one is healthy at once.
-        if outcome.is_err() || experiment.fault.is_some_and(|fault| fault.cause.is_none()) {
+        if outcome.is_err() || !experiment.is_survived() {
             // What was recorded is good, whatever becomes of the bench.
             if let Err(message) = self.leave() {
                 eprintln!("laggard-lab: {message}");

@@ -17,6 +17,12 @@ pub struct Truth {
     pub cause: Option<String>,
     /// The faulty server.
     pub server: Option<String>,
+    /// What was injected at the same time, into this server or another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Injected>,
+    /// Which elevator the emulated disks had: until 1, a neighbour starved a disk with a queue longer than 1.
+    #[serde(default)]
+    pub elevator: u32,
     /// What clients did.
     pub workload: Workload,
     /// First second of the workload.
@@ -36,6 +42,20 @@ pub struct Truth {
     /// The bench it ran on.
     pub bench: Option<Config>,
 }
+
+/// A fault that was injected.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Injected {
+    /// Its name.
+    pub fault: String,
+    /// What a diagnosis should call it.
+    pub cause: Option<String>,
+    /// The faulty server.
+    pub server: String,
+}
+
+/// The elevator of today: requests age.
+pub const ELEVATOR: u32 = 2;
 
 /// An accusation during the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,6 +115,16 @@ impl Truth {
         (before > 0.0 && self.workload != Workload::Change).then(|| 1.0 - with / before)
     }
 
+    /// All faults that were injected.
+    pub fn injected(&self) -> Vec<Injected> {
+        let first = self.fault.as_ref().zip(self.server.as_ref()).map(|(fault, server)| Injected {
+            fault: fault.clone(),
+            cause: self.cause.clone(),
+            server: server.clone(),
+        });
+        first.into_iter().chain(self.also.iter().cloned()).collect()
+    }
+
     /// Seconds from injection to the first accusation of the faulty server.
     pub fn latency_s(&self) -> Option<f64> {
         let is_right =
@@ -138,6 +168,8 @@ mod tests {
             fault: Some("disk-hog".into()),
             cause: Some("disk-hog".into()),
             server: Some("oss3".into()),
+            also: Vec::new(),
+            elevator: ELEVATOR,
             workload: Workload::Ddw,
             from_s: 1000.0,
             fault_from_s: 1045.0,

@@ -63,7 +63,9 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         Some(site) => Place::Cluster(site),
         None => {
             packages::install(&packages::BENCH)?;
-            packages::install(plan.bench.system()?.packages())?;
+            for bench in plan.all_benches() {
+                packages::install(bench.system()?.packages())?;
+            }
             Place::Benches { parallel: args.parallel as usize, name: bench_name(&campaign) }
         }
     };

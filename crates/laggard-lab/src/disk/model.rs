@@ -30,8 +30,11 @@ impl Default for Shape {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Condition {
-    /// Somebody else reads blocks of this size, one after the other, through a door that the server does not see.
+    /// A neighbour reads blocks of this size, one after the other, through a door that the server does not see. It gets half of the
+    /// time of a disk that is asked without pause.
     pub hidden_kib: u64,
+    /// The neighbour is always served first: as long as it reads, nothing else is answered.
+    pub starve: bool,
     /// Milliseconds more for every request.
     pub slow_ms: f64,
     /// Nothing is answered.
@@ -49,6 +52,29 @@ pub struct Extent {
     pub length: u64,
 }
 
+/// A request that was passed over this many times its queue's length is next, however far it is: no order of service starves it.
+const MOST_PASSES: u64 = 2;
+
+/// A request in the disk's queue.
+#[derive(Debug)]
+pub struct Waiting<T> {
+    /// The request.
+    pub request: T,
+    /// How many requests were served when it came.
+    since: u64,
+}
+
+/// What the disk does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Serves the waiting request at this place of the queue.
+    Request(usize),
+    /// Serves a block of the hidden reader.
+    Hidden,
+    /// Waits.
+    Nothing,
+}
+
 /// The arm.
 #[derive(Debug, Clone)]
 pub struct Arm {
@@ -57,16 +83,33 @@ pub struct Arm {
     position: u64,
     /// Where the hidden reader goes on.
     hidden: u64,
+    /// Requests served so far.
+    served: u64,
+    /// Time that the hidden reader had beyond its half, while requests were waiting.
+    advance: f64,
 }
 
 impl Arm {
     /// At rest.
     pub fn new(shape: Shape) -> Arm {
-        Arm { shape, position: 0, hidden: shape.size_mib << 19 }
+        Arm { shape, position: 0, hidden: shape.size_mib << 19, served: 0, advance: 0.0 }
+    }
+
+    /// A request comes into the queue.
+    pub fn queued<T>(&self, request: T) -> Waiting<T> {
+        Waiting { request, since: self.served }
+    }
+
+    /// Serves a request.
+    pub fn serve(&mut self, extent: Extent, condition: &Condition) -> Duration {
+        let taken = self.transfer(extent, condition);
+        self.served += 1;
+        self.advance -= taken.as_secs_f64();
+        taken
     }
 
     /// Moves and transfers.
-    pub fn serve(&mut self, extent: Extent, condition: &Condition) -> Duration {
+    fn transfer(&mut self, extent: Extent, condition: &Condition) -> Duration {
         if extent.length == 0 {
             return millis(self.shape.overhead_ms + condition.slow_ms);
         }
@@ -87,16 +130,49 @@ impl Arm {
         }
         let extent = Extent { offset: self.hidden, length };
         self.hidden += length;
-        self.serve(extent, condition)
+        let taken = self.transfer(extent, condition);
+        self.advance += taken.as_secs_f64();
+        taken
     }
 
-    /// Which of the waiting requests is next: the nearest among the first of the queue. A request without a place on the disk waits
-    /// for its turn as the hidden reader does, who is in the middle of it.
-    pub fn nearest<T>(&self, waiting: &VecDeque<T>, extent: impl Fn(&T) -> Option<Extent>) -> usize {
-        let offset = |request: &T| extent(request).map_or(self.hidden, |extent| extent.offset);
-        let distance = |request: &T| offset(request).abs_diff(self.position);
-        let seen = waiting.iter().take(self.shape.queue.max(1)).enumerate();
-        seen.min_by_key(|(_, request)| distance(request)).map_or(0, |(index, _)| index)
+    /// What is next: the hidden reader and the requests share the time, and of the requests the nearest among the first of the queue
+    /// is served, unless one has waited too long.
+    pub fn next<T>(
+        &mut self,
+        waiting: &VecDeque<Waiting<T>>,
+        condition: &Condition,
+        extent: impl Fn(&T) -> Option<Extent>,
+    ) -> Next {
+        if condition.hang {
+            return Next::Nothing;
+        }
+        let has_neighbour = condition.hidden_kib > 0;
+        if waiting.is_empty() || !has_neighbour {
+            // Time that the other did not want is nobody's debt.
+            self.advance = 0.0;
+        }
+        match (has_neighbour, waiting.is_empty()) {
+            (true, true) => Next::Hidden,
+            (false, true) => Next::Nothing,
+            (true, false) if condition.starve || self.advance <= 0.0 => Next::Hidden,
+            (_, false) => Next::Request(self.nearest(waiting, extent)),
+        }
+    }
+
+    /// A request without a place on the disk, a flush, is as near as can be.
+    fn nearest<T>(&self, waiting: &VecDeque<Waiting<T>>, extent: impl Fn(&T) -> Option<Extent>) -> usize {
+        let queue = self.shape.queue.max(1);
+        let is_old =
+            |waiting: &Waiting<T>| self.served - waiting.since > MOST_PASSES * queue as u64 + queue as u64;
+        let distance = |waiting: &Waiting<T>| {
+            extent(&waiting.request).map_or(0, |extent| extent.offset.abs_diff(self.position))
+        };
+        let seen = waiting.iter().take(queue).enumerate();
+        // The first of the queue is the oldest: where any has waited too long, it has.
+        let oldest = waiting.front().filter(|first| queue > 1 && is_old(first)).map(|_| 0);
+        oldest
+            .or_else(|| seen.min_by_key(|(_, waiting)| distance(waiting)).map(|(index, _)| index))
+            .unwrap_or(0)
     }
 }
 
@@ -130,11 +206,65 @@ mod tests {
         assert!(arm.serve(Extent { offset: 4096, length: 4096 }, &busy) > millis(7.0), "and the way back");
     }
 
+    fn at(offset: &u64) -> Option<Extent> {
+        Some(Extent { offset: *offset, length: 64 << 10 })
+    }
+
     #[test]
     fn the_nearest_of_the_queue_is_next_and_those_behind_it_wait() {
-        let arm = Arm::new(SHAPE);
-        let waiting: VecDeque<u64> = [900, 500, 100, 700, 0].map(|kib| kib << 10).into();
-        let at = |offset: &u64| Some(Extent { offset: *offset, length: 1 });
-        assert_eq!(arm.nearest(&waiting, at), 2, "the fifth is not in the queue yet");
+        let mut arm = Arm::new(SHAPE);
+        let waiting = [900, 500, 100, 700, 0].map(|kib| arm.queued(kib << 10)).into();
+        let healthy = Condition::default();
+        assert_eq!(arm.next(&waiting, &healthy, at), Next::Request(2), "the fifth is not in the queue yet");
+        assert_eq!(arm.next(&waiting, &Condition { hang: true, ..healthy }, at), Next::Nothing);
+        assert_eq!(arm.next(&VecDeque::<Waiting<u64>>::new(), &healthy, at), Next::Nothing);
+    }
+
+    #[test]
+    fn a_far_request_is_not_passed_over_for_ever() {
+        let mut arm = Arm::new(SHAPE);
+        let healthy = Condition::default();
+        let mut waiting: VecDeque<Waiting<u64>> = [arm.queued(900 << 20), arm.queued(0)].into();
+        let passes = (0..100).take_while(|_| {
+            let Next::Request(index) = arm.next(&waiting, &healthy, at) else { return false };
+            let served = waiting.remove(index).unwrap().request;
+            arm.serve(at(&served).unwrap(), &healthy);
+            waiting.push_back(arm.queued(served + (64 << 10)));
+            index > 0
+        });
+        assert_eq!(passes.count(), 13, "three times the queue, and the one that finds it old");
+    }
+
+    /// Share of the time that requests get of a disk that is never without one, beside a hidden reader.
+    fn share(condition: Condition, queue: usize) -> f64 {
+        let mut arm = Arm::new(Shape { queue, ..SHAPE });
+        let mut waiting: VecDeque<Waiting<u64>> = (0..queue as u64).map(|at| arm.queued(at << 16)).collect();
+        let (mut own, mut all) = (0.0, 0.0);
+        while all < 100.0 {
+            let taken = match arm.next(&waiting, &condition, at) {
+                Next::Request(index) => {
+                    let offset = waiting.remove(index).unwrap().request;
+                    waiting.push_back(arm.queued(offset + (64 << 10)));
+                    let taken = arm.serve(at(&offset).unwrap(), &condition);
+                    own += taken.as_secs_f64();
+                    taken
+                }
+                Next::Hidden => arm.serve_hidden(&condition),
+                Next::Nothing => break,
+            };
+            all += taken.as_secs_f64();
+        }
+        own / all
+    }
+
+    #[test]
+    fn a_neighbour_takes_half_of_the_disk_or_all_of_it_whatever_the_queue() {
+        let busy = Condition { hidden_kib: 512, ..Condition::default() };
+        for queue in [1, 2, 4, 16] {
+            let own = share(busy, queue);
+            assert!((0.48..0.52).contains(&own), "queue {queue}: {own}");
+            assert_eq!(share(Condition { starve: true, ..busy }, queue), 0.0);
+            assert_eq!(share(Condition::default(), queue), 1.0);
+        }
     }
 }

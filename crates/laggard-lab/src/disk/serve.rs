@@ -1,7 +1,7 @@
 //! The disk's one file, whose requests take as long as the model says.
 
 use super::control;
-use super::model::{Arm, Condition, Extent, Shape};
+use super::model::{Arm, Condition, Extent, Next, Shape, Waiting};
 use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite,
@@ -19,28 +19,28 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 const INODE: INodeNo = INodeNo(2);
 const FOREVER: Duration = Duration::from_secs(3600);
 
-/// A request of the kernel, or a block of the hidden reader.
-enum Waiting {
+/// A request of the kernel.
+enum Asked {
     Read(Extent, ReplyData),
     Write(Extent, Vec<u8>, ReplyWrite),
     Flush(ReplyEmpty),
-    Hidden,
 }
 
-impl Waiting {
+impl Asked {
     fn extent(&self) -> Option<Extent> {
         match self {
-            Waiting::Read(extent, _) | Waiting::Write(extent, ..) => Some(*extent),
-            Waiting::Flush(_) | Waiting::Hidden => None,
+            Asked::Read(extent, _) | Asked::Write(extent, ..) => Some(*extent),
+            Asked::Flush(_) => None,
         }
     }
 }
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Waiting>,
+    /// Came since the arm last looked.
+    fresh: Vec<Asked>,
+    waiting: VecDeque<Waiting<Asked>>,
     condition: Condition,
-    is_hidden_waiting: bool,
 }
 
 #[derive(Default)]
@@ -54,8 +54,8 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, request: Waiting) {
-        self.queue().waiting.push_back(request);
+    fn push(&self, request: Asked) {
+        self.queue().fresh.push(request);
         self.changed.notify_one();
     }
 
@@ -64,64 +64,64 @@ impl Shared {
         self.changed.notify_one();
     }
 
-    /// The next request, and what is wrong with the disk while it is served.
-    fn next(&self, arm: &Arm) -> (Waiting, Condition) {
+    /// The next request, or a block of the hidden reader, and what is wrong with the disk while it is served.
+    fn next(&self, arm: &mut Arm) -> (Option<Asked>, Condition) {
         let mut queue = self.queue();
         loop {
+            let fresh = std::mem::take(&mut queue.fresh);
+            queue.waiting.extend(fresh.into_iter().map(|request| arm.queued(request)));
             let condition = queue.condition;
-            if condition.hidden_kib > 0 && !queue.is_hidden_waiting {
-                queue.is_hidden_waiting = true;
-                queue.waiting.push_back(Waiting::Hidden);
-            }
-            if !condition.hang && !queue.waiting.is_empty() {
-                let index = arm.nearest(&queue.waiting, Waiting::extent);
-                if let Some(request) = queue.waiting.remove(index) {
-                    queue.is_hidden_waiting &= !matches!(request, Waiting::Hidden);
-                    return (request, condition);
+            match arm.next(&queue.waiting, &condition, Asked::extent) {
+                Next::Hidden => return (None, condition),
+                Next::Request(index) => {
+                    if let Some(next) = queue.waiting.remove(index) {
+                        return (Some(next.request), condition);
+                    }
                 }
+                Next::Nothing => queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
             }
-            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
 /// Serves requests one at a time, each as long as the model says.
 fn spin(shared: &Shared, backing: &File, shape: Shape) {
+    const FLUSH: Extent = Extent { offset: 0, length: 0 };
     let mut arm = Arm::new(shape);
     let mut free_at = Instant::now();
     loop {
-        let (request, condition) = shared.next(&arm);
-        let service = match request.extent() {
-            Some(extent) => arm.serve(extent, &condition),
-            None if matches!(request, Waiting::Hidden) => arm.serve_hidden(&condition),
-            None => arm.serve(Extent { offset: 0, length: 0 }, &condition),
+        let (request, condition) = shared.next(&mut arm);
+        let service = match &request {
+            Some(request) => arm.serve(request.extent().unwrap_or(FLUSH), &condition),
+            None => arm.serve_hidden(&condition),
         };
         // A late wake-up is made good by the next request, as long as the disk is never idle.
         let now = Instant::now();
         free_at = free_at.max(now.checked_sub(Duration::from_millis(2)).unwrap_or(now)) + service;
         std::thread::sleep(free_at.saturating_duration_since(now));
-        answer(request, backing, condition.fail);
+        if let Some(request) = request {
+            answer(request, backing, condition.fail);
+        }
     }
 }
 
-fn answer(request: Waiting, backing: &File, fail: bool) {
+fn answer(request: Asked, backing: &File, fail: bool) {
     match request {
-        Waiting::Read(_, reply) if fail => reply.error(Errno::EIO),
-        Waiting::Write(_, _, reply) if fail => reply.error(Errno::EIO),
-        Waiting::Flush(reply) if fail => reply.error(Errno::EIO),
-        Waiting::Read(extent, reply) => {
+        Asked::Read(_, reply) if fail => reply.error(Errno::EIO),
+        Asked::Write(_, _, reply) if fail => reply.error(Errno::EIO),
+        Asked::Flush(reply) if fail => reply.error(Errno::EIO),
+        Asked::Read(extent, reply) => {
             let mut data = vec![0; extent.length as usize];
             match backing.read_exact_at(&mut data, extent.offset) {
                 Ok(()) => reply.data(&data),
                 Err(_) => reply.error(Errno::EIO),
             }
         }
-        Waiting::Write(extent, data, reply) => match backing.write_all_at(&data, extent.offset) {
+        Asked::Write(extent, data, reply) => match backing.write_all_at(&data, extent.offset) {
             Ok(()) => reply.written(data.len() as u32),
             Err(_) => reply.error(Errno::EIO),
         },
-        Waiting::Flush(reply) => reply.ok(),
-        Waiting::Hidden => {}
+        Asked::Flush(reply) => reply.ok(),
     }
 }
 
@@ -193,7 +193,7 @@ impl Filesystem for Disk {
         reply: ReplyData,
     ) {
         let length = u64::from(size).min(self.size.saturating_sub(offset));
-        self.shared.push(Waiting::Read(Extent { offset, length }, reply));
+        self.shared.push(Asked::Read(Extent { offset, length }, reply));
     }
 
     fn write(
@@ -212,11 +212,11 @@ impl Filesystem for Disk {
             return reply.error(Errno::ENOSPC);
         }
         let extent = Extent { offset, length: data.len() as u64 };
-        self.shared.push(Waiting::Write(extent, data.to_vec(), reply));
+        self.shared.push(Asked::Write(extent, data.to_vec(), reply));
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.shared.push(Waiting::Flush(reply));
+        self.shared.push(Asked::Flush(reply));
     }
 }
 

@@ -7,6 +7,7 @@ mod cpu_hog;
 mod crash;
 mod disk_busy;
 mod disk_hog;
+mod disk_stall;
 mod err_files;
 mod err_fsize;
 mod err_inodes;
@@ -103,6 +104,7 @@ pub const FAULTS: &[&Fault] = &[
     &receive_pktloss::FAULT,
     &send_pktloss::FAULT,
     &fail_slow::FAULT,
+    &disk_stall::FAULT,
     &flapping_link::FAULT,
     &cpu_hog::FAULT,
     &memory_pressure::FAULT,
