@@ -1,7 +1,7 @@
 //! Robust statistics, once for all: medians, spreads, quantiles.
 
 /// From a median absolute deviation to the standard deviation of normal data.
-const MAD_TO_DEVIATION: f64 = 1.4826;
+pub const MAD_TO_DEVIATION: f64 = 1.4826;
 
 /// Levels of healthy peers differ by this share of their median even where a recording shows them equal.
 pub const MIN_SPREAD_SHARE: f64 = 0.02;

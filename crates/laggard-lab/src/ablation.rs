@@ -126,11 +126,11 @@ impl Ablation<'_> {
         }
         let judge = |experiment: &laggard_sim::bench::Experiment| {
             let trace = run(experiment);
-            let expected = experiment.faults.first().map(Expected::from);
+            let expected: Vec<Expected> = experiment.faults.iter().map(Expected::from).collect();
             let from_s = experiment.faults.first().map_or(f64::INFINITY, |fault| fault.from_s);
             let tally = |variant: &Ours| {
                 let mut tally = Tally::default();
-                tally.add(expected.as_ref(), &ours::judge(&trace, variant, from_s));
+                tally.add(&expected, &ours::judge(&trace, variant, from_s));
                 tally
             };
             let tallies: Vec<Tally> = variants.iter().map(tally).collect();

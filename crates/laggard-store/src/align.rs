@@ -167,7 +167,7 @@ impl Streamed {
                 }
             }
         }
-        let metrics = hosts.metrics().into_iter().filter(|metric| wanted(*metric)).collect();
+        let metrics = hosts.wanted(wanted);
         let span = (from_s.div_euclid(interval_s), to_s.div_euclid(interval_s));
         Some(Streamed { hosts: hosts.clone(), metrics, places, first, span })
     }

@@ -4,6 +4,7 @@
 //! Every file keeps its plain definition beside the fast path, as the oracle of the property tests.
 
 pub mod cdf;
+pub mod cost;
 pub mod cwnd;
 pub mod kl;
 pub mod limp;
@@ -123,6 +124,8 @@ pub enum Subject {
     AnyMetric,
     /// TCP congestion windows only; such a method goes along with one for all other metrics. Only a low window scores.
     CongestionWindow,
+    /// What devices did, and the time that it took, from the books of a group; goes along with ours.
+    Books,
 }
 
 /// Where in the first window that exceeds a trouble begins, at the latest.
@@ -203,7 +206,10 @@ impl Method {
 
     /// Whether this method compares metrics of a kind that others do not.
     pub fn is_companion(&self) -> bool {
-        self.subject == Subject::CongestionWindow
+        match self.subject {
+            Subject::AnyMetric => false,
+            Subject::CongestionWindow | Subject::Books => true,
+        }
     }
 
     /// Finds a method by name.

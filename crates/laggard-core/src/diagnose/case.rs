@@ -1,6 +1,7 @@
 //! The facts that window rules look at: one component in one window, metric by metric, beside its peers.
 
 use super::bound::Bound;
+use super::ledger::{Account, Accounts};
 use super::score::ScoredWindow;
 use crate::compare::Score;
 use crate::grid::Window;
@@ -100,6 +101,13 @@ impl Levels {
         }
     }
 
+    /// As the books of a group have them: levels, their middle, and the spread around it.
+    pub fn booked(metric: Metric, levels: Vec<f64>, middle: f64, deviation: f64) -> Levels {
+        let presences: Vec<f64> = levels.iter().map(|level| f64::from(u8::from(!level.is_nan()))).collect();
+        let peer_presence = median(&mut presences.clone());
+        Levels { metric, levels, presences, spread: Spread { middle, deviation }, peer_presence }
+    }
+
     /// What one row shows; without score and movement.
     pub fn reading(&self, row: usize) -> Reading {
         let least = self.metric.properties().negligible.max(1e-9);
@@ -127,11 +135,10 @@ struct ContextWindow {
     levels: Levels,
 }
 
-/// What the last windows of a group say of load and service time, where they are recorded.
+/// What the last window of a group says of load, where it is recorded.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     load: Option<ContextWindow>,
-    service: Option<ContextWindow>,
 }
 
 impl Context {
@@ -143,11 +150,13 @@ impl Context {
         };
         match scored.metric.role() {
             Role::Load => self.load = kept(),
-            Role::Service => self.service = kept(),
             Role::StorageVolume
             | Role::StorageLatency
             | Role::NetworkVolume
             | Role::Congestion
+            | Role::Account
+            | Role::Cost
+            | Role::Work
             | Role::Context => {}
         }
     }
@@ -168,6 +177,8 @@ pub struct Surroundings<'a> {
     pub context: &'a Context,
     /// Windows that the same slot completed, of this group and others.
     pub windows: &'a [ScoredWindow],
+    /// What work costs in this group, and what each member did, where it is recorded.
+    pub accounts: Option<&'a Accounts>,
 }
 
 /// One component in one window, under judgement in one metric.
@@ -190,15 +201,6 @@ pub struct Case<'a> {
     pub surroundings: Surroundings<'a>,
 }
 
-/// Share of the time in which a disk serves requests, by requests times service time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Busy {
-    /// The component's.
-    pub own: f64,
-    /// Its peers'.
-    pub peers: f64,
-}
-
 impl Case<'_> {
     /// What a metric shows of the component in this window; none if it was not recorded, or its windows lie otherwise.
     pub fn reading_of(&self, metric: Metric) -> Option<Reading> {
@@ -207,8 +209,12 @@ impl Case<'_> {
         }
         match metric.role() {
             Role::Load => self.load(),
-            Role::Service => self.service(),
-            Role::StorageVolume | Role::StorageLatency | Role::NetworkVolume | Role::Congestion => {
+            Role::StorageVolume
+            | Role::StorageLatency
+            | Role::NetworkVolume
+            | Role::Congestion
+            | Role::Cost
+            | Role::Work => {
                 let same = |scored: &&ScoredWindow| {
                     let of_group = scored.group == self.surroundings.group;
                     of_group && scored.metric == metric && scored.index == self.window
@@ -216,7 +222,7 @@ impl Case<'_> {
                 let scored = self.surroundings.windows.iter().find(same)?;
                 scored.reading_of(self.member)
             }
-            Role::Context => None,
+            Role::Account | Role::Context => None,
         }
     }
 
@@ -225,19 +231,10 @@ impl Case<'_> {
         Context::reading(&self.surroundings.context.load, self.window, self.member)
     }
 
-    /// Time of the device itself for a request, where it is recorded.
-    pub fn service(&self) -> Option<Reading> {
-        Context::reading(&self.surroundings.context.service, self.window, self.member)
-    }
-
-    /// How busy its disk is, where load and service time are recorded.
-    pub fn busy(&self) -> Option<Busy> {
-        let (load, service) = (self.load()?, self.service()?);
-        let share = |requests_s: f64, service_ms: f64| requests_s * service_ms / 1000.0;
-        Some(Busy {
-            own: share(load.level, service.level),
-            peers: share(load.peer_level, service.peer_level),
-        })
+    /// What it did and how long it was in service for it, where that is recorded.
+    pub fn account(&self) -> Option<&Account> {
+        let known = self.surroundings.accounts.filter(|known| known.index == self.window)?;
+        known.of(self.member)
     }
 
     /// How its level relates to its peers', whatever the difference.

@@ -34,7 +34,9 @@ macro_rules! causes {
 
 causes! {
     DiskHog "disk-hog" "the disk does work that its peers do not: a process on the server reads or writes beside the file system";
-    DiskBusy "disk-busy" "requests take longer than on its peers at the same load: a failing disk, a scrub, or a neighbour on shared storage";
+    DiskBusy "disk-busy" "the disk takes longer for its work than its peers: a scrub, a failing disk, or a neighbour on shared storage takes its time";
+    DiskStall "disk-stall" "requests wait at the disk and next to none is completed: it hangs, or a neighbour starves it";
+    FailSlow "fail-slow" "every request of the disk takes longer by about the same: a failing disk, retries, or a path with a delay";
     NetworkHog "network-hog" "the server sends or receives more than its peers: traffic beside the file system's";
     PacketLoss "packet-loss" "TCP backs off towards this server only: a bad cable, port, NIC or an overrun switch";
     LostAttachment "lost-attachment" "a LUN is no longer reached through its preferred server: misconfiguration or a bad state";
@@ -52,7 +54,8 @@ impl Cause {
     pub fn telling_role(self) -> Option<Role> {
         match self {
             Cause::DiskHog | Cause::SingleLunWorkload => Some(Role::StorageVolume),
-            Cause::DiskBusy | Cause::ComponentFault | Cause::DrawerError => Some(Role::StorageLatency),
+            Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow => Some(Role::Cost),
+            Cause::ComponentFault | Cause::DrawerError => Some(Role::StorageLatency),
             Cause::NetworkHog => Some(Role::NetworkVolume),
             Cause::PacketLoss => Some(Role::Congestion),
             Cause::LostAttachment

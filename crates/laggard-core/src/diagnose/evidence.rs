@@ -2,6 +2,7 @@
 
 use super::bound::Bound;
 use super::case::{Reading, Relation};
+use super::ledger::SlowPiece;
 use crate::compare::Method;
 use crate::ids::UnixSeconds;
 use crate::model::Metric;
@@ -26,8 +27,6 @@ pub struct Observation {
     pub ratio: f64,
     /// How the level relates to the peers'.
     pub relation: Relation,
-    /// Whether its disk was busy nearly all of the time, and its peers' were not.
-    pub is_busy: bool,
     /// Whether the component jitters and its peers do not.
     pub jitters: bool,
 }
@@ -44,7 +43,6 @@ impl Observation {
             peer_level: seen.peer_level,
             ratio: seen.ratio,
             relation,
-            is_busy: false,
             jitters: false,
         }
     }
@@ -164,9 +162,20 @@ pub struct Episode {
     pub persistence: u32,
     /// What each metric says.
     pub evidence: BTreeMap<Metric, Evidence>,
+    /// Pieces of time in which a device was slow for its work, the first of them.
+    pub slow: Vec<SlowPiece>,
 }
 
+/// So many pieces tell what kind of slowness it is.
+const MOST_SLOW: usize = 64;
+
 impl Episode {
+    /// Adds pieces of time in which the device was slow.
+    pub fn note_slow(&mut self, slow: &[SlowPiece]) {
+        let left = MOST_SLOW.saturating_sub(self.slow.len());
+        self.slow.extend(slow.iter().take(left));
+    }
+
     /// Adds an anomalous window.
     pub fn observe(
         &mut self,
@@ -193,6 +202,7 @@ impl Episode {
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
         self.persistence = self.persistence.max(other.persistence);
+        self.note_slow(&other.slow);
         for (metric, more) in &other.evidence {
             self.evidence
                 .entry(*metric)
@@ -233,7 +243,6 @@ mod tests {
             peer_level: 1.0,
             ratio: 2.0,
             relation,
-            is_busy: false,
             jitters: false,
         }
     }

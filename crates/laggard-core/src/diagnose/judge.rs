@@ -3,6 +3,7 @@
 use super::case::{Case, Context, Levels, Reading, Relation, Surroundings};
 use super::evidence::Observation;
 use super::gaps::Attendance;
+use super::ledger::Ledger;
 use super::persistence::{Finding, Memory};
 use super::rules::window::{self, Decision, REPLACED_WITHIN};
 use super::rules::{Numbers, Ruling, Without, site};
@@ -12,7 +13,7 @@ use super::trace::{Tally, Trace};
 use crate::compare::Score;
 use crate::grid::{Grid, Window};
 use crate::ids::{ComponentId, MemberIndex, Slot, Table, UnixSeconds};
-use crate::model::Kind;
+use crate::model::{Kind, Metric};
 use crate::stats::{self, median};
 
 /// One group in one metric: scores, and what is remembered of them.
@@ -35,6 +36,8 @@ pub struct Bench<'a> {
     pub attendance: &'a Attendance,
     /// What may explain a difference.
     pub surroundings: Surroundings<'a>,
+    /// The books of the group, where they are kept.
+    pub ledger: Option<&'a Ledger>,
     /// Slots and seconds.
     pub grid: Grid,
     /// Rules that are not asked.
@@ -146,12 +149,15 @@ impl Track {
             }
             let usual = *usual_variation.get_or_insert_with(|| peers_variation(&scored.window));
             let seen = Observation {
-                is_busy: window::is_busy(&case),
                 jitters: site::jitters(stats::variation(scored.window.of(row)), usual),
                 ..Observation::new(span.0, span.1, &case.reading, decision.relation)
             };
             let onset = self.onset(member, bench.grid);
-            let finding = Finding { metric: scored.metric, method: self.scorer.method, onset, seen };
+            let slow = match bench.ledger.filter(|_| scored.metric == Metric::Cost) {
+                Some(ledger) => ledger.slow_pieces(member, ledger.new_pieces()),
+                None => Vec::new(),
+            };
+            let finding = Finding { metric: scored.metric, method: self.scorer.method, onset, seen, slow };
             judged.found.push(Found { row, finding });
         }
         judged
@@ -213,6 +219,7 @@ fn stands_out_early(scored: &ScoredWindow, row: usize, case: &Case, without: &Wi
             group: case.surroundings.group,
             context: &Context::default(),
             windows: &[],
+            accounts: None,
         },
     };
     let decision = window::decide(&early, without);

@@ -2,7 +2,7 @@
 //!
 //! [`Diagnoser`] ([`pipeline`]) is one incremental operator over samples in time order; offline diagnosis replays a recording
 //! through it. Its parts, in the order a sample meets them: [`score`] (windows and scores of one group in one metric, held
-//! against [`threshold`]s), [`judge`] (a window under the [`rules`], which see a [`case`]), [`persistence`] (what lasts),
+//! against [`threshold`]s), [`ledger`] (what work costs the group), [`judge`] (a window under the [`rules`], which see a [`case`]), [`persistence`] (what lasts),
 //! [`assess`] (episodes and the site under the rules). [`trace`] keeps what each rule said. [`training`] learns thresholds.
 
 mod assess;
@@ -13,6 +13,7 @@ pub mod evidence;
 pub mod gaps;
 pub mod incident;
 pub mod judge;
+pub mod ledger;
 pub mod persistence;
 pub mod pipeline;
 pub mod rules;

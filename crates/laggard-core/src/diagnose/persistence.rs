@@ -1,6 +1,7 @@
 //! What lasts: the filter of each metric, the accumulator of each component, and its episodes.
 
 use super::evidence::{Episode, Observation};
+use super::ledger::SlowPiece;
 use super::rules::episode::Spoken;
 use crate::compare::Method;
 use crate::ids::{MemberIndex, Table, UnixSeconds, WindowIndex};
@@ -96,7 +97,7 @@ impl Memory {
 }
 
 /// A window that speaks against a component in one metric.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Finding {
     /// The metric.
     pub metric: Metric,
@@ -106,6 +107,8 @@ pub struct Finding {
     pub onset: UnixSeconds,
     /// What was seen.
     pub seen: Observation,
+    /// What is new of it, piece by piece, where a device was slow for its work.
+    pub slow: Vec<SlowPiece>,
 }
 
 /// What is remembered of one component.
@@ -132,6 +135,7 @@ impl History {
     pub fn indict(&mut self, finding: &Finding) {
         let episode = self.episode.get_or_insert_default();
         episode.observe(finding.metric, finding.method, finding.onset, finding.seen);
+        episode.note_slow(&finding.slow);
     }
 
     /// Takes a window that may explain another.

@@ -7,6 +7,7 @@ use super::case::{Context, Surroundings};
 use super::evidence::Episode;
 use super::gaps::{Attendance, Gap, GapReason, Hole, MOST_GAPS};
 use super::judge::{Bench, Judged, Track};
+use super::ledger::{Accounts, Ledger, Recorded};
 use super::persistence::History;
 use super::rules::Without;
 use super::rules::episode::Trouble;
@@ -14,7 +15,7 @@ use super::score::{ScoredWindow, Scorer};
 use super::threshold::Policy;
 use super::trace::{Tally, Trace};
 use super::training::Thresholds;
-use crate::compare::{Method, Score, cwnd::CWND};
+use crate::compare::{Method, Score, cost::COST, cwnd::CWND, limp::LIMP};
 use crate::grid::{Grid, Params, Schedule};
 use crate::ids::{ComponentId, GroupId, MemberIndex, Slot, Table, UnixSeconds, WindowIndex};
 use crate::model::metric::Role;
@@ -147,6 +148,10 @@ pub(super) struct Group {
     pub(super) windows: u64,
     pub(super) attendance: Attendance,
     context: Context,
+    /// What each member did and how long it took, where that is recorded.
+    ledger: Option<Ledger>,
+    /// Its last window.
+    accounts: Option<Accounts>,
 }
 
 struct OpenSlot {
@@ -203,6 +208,8 @@ impl Diagnoser {
             windows: 0,
             attendance: Attendance::new(members),
             context: Context::default(),
+            ledger: None,
+            accounts: None,
         };
         Diagnoser {
             params: config.method.params_on(config.interval_s, config.thresholds.is_some()),
@@ -299,8 +306,10 @@ impl Diagnoser {
         }
         let method = match metric.role() {
             Role::Context => return None,
+            Role::Account if !self.keeps_books() => return None,
             Role::Congestion => &CWND,
-            Role::StorageVolume | Role::StorageLatency | Role::NetworkVolume | Role::Load | Role::Service => {
+            Role::Cost | Role::Work | Role::Account => &COST,
+            Role::StorageVolume | Role::StorageLatency | Role::NetworkVolume | Role::Load => {
                 self.config.method
             }
         };
@@ -335,14 +344,47 @@ impl Diagnoser {
         let slot = self.grid().slot(open.start);
         self.attend(slot, &open.rows);
         if self.is_worth_sharing(slot, &open.rows) {
-            let scored = self.score_on_all_cores(slot, &open.rows);
+            let mut scored = self.score_on_all_cores(slot, &open.rows);
+            for group in self.groups.ids() {
+                scored.extend(self.book(group, slot, &open.rows));
+            }
             self.judge_all(scored);
             return;
         }
         for group in self.groups.ids() {
-            let scored = self.score_group(group, slot, &open.rows);
+            let mut scored = self.score_group(group, slot, &open.rows);
+            scored.extend(self.book(group, slot, &open.rows));
             self.judge_all(scored);
         }
+    }
+
+    /// Published methods know metrics only; ours also asks what work costs.
+    fn keeps_books(&self) -> bool {
+        self.config.thresholds.is_none() && *self.config.method == LIMP
+    }
+
+    /// Books what a slot recorded of a group; yields the windows of cost and work that it completes.
+    fn book(&mut self, group: GroupId, slot: Slot, rows: &[Option<Vec<f64>>]) -> Vec<ScoredWindow> {
+        if !self.keeps_books() {
+            return Vec::new();
+        }
+        let tracks = &self.track_of[group];
+        let row = |metric: Metric| rows.get(tracks[metric as usize]?)?.as_deref();
+        let recorded = Recorded::new(row);
+        if recorded.is_empty() {
+            return Vec::new();
+        }
+        let (params, members) = (self.params, self.roster.groups[group].members.len());
+        let ledger = self.groups[group].ledger.get_or_insert_with(|| Ledger::new(params, members));
+        let Some(accounts) = ledger.push(slot, recorded) else { return Vec::new() };
+        let mut windows = Vec::new();
+        for metric in [Metric::Cost, Metric::Work] {
+            if let Some(track) = self.track(group, metric) {
+                windows.push(accounts.window(&self.tracks[track].scorer));
+            }
+        }
+        self.groups[group].accounts = Some(accounts);
+        windows
     }
 
     fn judge_all(&mut self, mut scored: Vec<ScoredWindow>) {
@@ -439,7 +481,13 @@ impl Diagnoser {
             kind: self.roster.kind(group),
             members: &self.roster.groups[group].members,
             attendance: &self.groups[group].attendance,
-            surroundings: Surroundings { group, context: &self.groups[group].context, windows },
+            surroundings: Surroundings {
+                group,
+                context: &self.groups[group].context,
+                windows,
+                accounts: self.groups[group].accounts.as_ref(),
+            },
+            ledger: self.groups[group].ledger.as_ref(),
             grid: self.grid(),
             without: &self.config.without,
             asked: &self.config.asked,
@@ -477,7 +525,7 @@ impl Diagnoser {
             let history = &mut self.histories[component];
             match judged.indicted[found.row] {
                 true => history.indict(&found.finding),
-                false => history.explain(found.finding),
+                false => history.explain(found.finding.clone()),
             }
         }
     }

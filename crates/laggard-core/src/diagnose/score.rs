@@ -3,7 +3,7 @@
 use super::case::{Levels, Reading};
 use super::threshold::Policy;
 use crate::compare::{Method, Score};
-use crate::grid::{Params, Schedule, Window, Windower, note_joined};
+use crate::grid::{FEWEST_PEERS, Params, Schedule, Window, Windower, note_joined};
 use crate::ids::{GroupId, MemberIndex, Slot, Table, WindowIndex};
 use crate::model::Metric;
 use crate::model::metric::Role;
@@ -52,6 +52,29 @@ pub struct ScoredWindow {
 }
 
 impl ScoredWindow {
+    /// From the books of a group: of members, a level and a score each, held against one threshold.
+    pub fn booked(
+        track: &Scorer,
+        index: WindowIndex,
+        members: Vec<MemberIndex>,
+        window: Window,
+        scores: Vec<Score>,
+        threshold: f64,
+        levels: Levels,
+    ) -> ScoredWindow {
+        ScoredWindow {
+            group: track.group,
+            metric: track.metric,
+            index,
+            is_decided: members.len() >= FEWEST_PEERS,
+            thresholds: vec![threshold; members.len()],
+            members,
+            window,
+            scores,
+            levels: OnceCell::from(levels),
+        }
+    }
+
     /// Levels of all rows, computed when they are first asked for.
     pub fn levels(&self) -> &Levels {
         self.levels.get_or_init(|| Levels::new(self.metric, &self.window))
@@ -134,6 +157,10 @@ impl Scorer {
             let movements = self.movements.iter_mut().zip(row).filter(|(_, value)| !value.is_nan());
             movements.for_each(|(movement, value)| movement.push(*value));
         }
+        if self.metric.role() == Role::Account {
+            // Goes into the books of the group.
+            return Vec::new();
+        }
         let mut windows = Vec::new();
         self.windower.push(slot, row, &mut |index, window| windows.push((index, window)));
         windows.into_iter().map(|(index, window)| self.score(index, window)).collect()
@@ -159,7 +186,9 @@ impl Scorer {
             | Role::StorageLatency
             | Role::NetworkVolume
             | Role::Load
-            | Role::Service
+            | Role::Account
+            | Role::Cost
+            | Role::Work
             | Role::Context => f64::NAN,
         }
     }

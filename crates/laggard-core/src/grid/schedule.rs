@@ -66,6 +66,11 @@ impl Schedule {
         Schedule { size: params.size as u64, shift: params.shift as u64, smoothing: params.smoothing as u64 }
     }
 
+    /// Slots from one window to the next.
+    pub fn shift(self) -> u64 {
+        self.shift
+    }
+
     /// First slot of a window.
     pub fn from(self, window: WindowIndex) -> Slot {
         Slot(window.0 * self.shift)

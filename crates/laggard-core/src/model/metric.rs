@@ -21,6 +21,9 @@ pub enum Metric {
     CwndToClients,
     CwndFromClients,
     Throughput,
+    InFlight,
+    Cost,
+    Work,
 }
 
 /// What a metric says about its component; root-cause analysis asks for roles, not for names.
@@ -36,8 +39,12 @@ pub enum Role {
     Congestion,
     /// How much a component has to do: it explains a latency, and never indicts by itself.
     Load,
-    /// How long the device itself takes for a request: where it is as its peers', a latency is only a queue.
-    Service,
+    /// Says how long a device was in service: it goes into the books, and is not compared by itself.
+    Account,
+    /// Time in service against what the same work costs the peers; comes from the books, is not recorded.
+    Cost,
+    /// What the work of a component would cost a healthy peer; comes from the books, is not recorded.
+    Work,
     /// Recorded for context, never compared by default.
     Context,
 }
@@ -46,8 +53,16 @@ impl Role {
     /// Whether a metric of this role can speak against a component; FAST'10, section 7 says why tps and svctm cannot.
     pub fn can_indict(self) -> bool {
         match self {
-            StorageVolume | StorageLatency | NetworkVolume | Congestion => true,
-            Load | Service | Context => false,
+            StorageVolume | StorageLatency | NetworkVolume | Congestion | Cost | Work => true,
+            Load | Account | Context => false,
+        }
+    }
+
+    /// Whether a metric of this role is made by the books, from others.
+    pub fn is_derived(self) -> bool {
+        match self {
+            Cost | Work => true,
+            StorageVolume | StorageLatency | NetworkVolume | Congestion | Load | Account | Context => false,
         }
     }
 }
@@ -81,7 +96,9 @@ pub struct Properties {
 }
 
 use Averaging::{Requests, Time};
-use Role::{Congestion, Context, Load, NetworkVolume, Service, StorageLatency, StorageVolume};
+use Role::{
+    Account, Congestion, Context, Cost, Load, NetworkVolume, StorageLatency, StorageVolume, Work,
+};
 
 macro_rules! table {
     ($($metric:ident $name:literal $unit:literal $role:ident $averaging:ident $negligible:literal $help:literal;)*) => {
@@ -100,8 +117,8 @@ table! {
     AvgrqSz "avgrq_sz" "sectors" Context Requests 1.0 "mean request size";
     AvgquSz "avgqu_sz" "requests" Context Time 0.1 "mean number of queued requests";
     Await "await" "ms" StorageLatency Requests 0.1 "mean time a request waits to complete, queue and service";
-    Svctm "svctm" "ms" Service Requests 0.1 "mean service time of a request";
-    Util "util" "%" Context Time 1.0 "share of time with I/O in flight";
+    Svctm "svctm" "ms" Account Requests 0.1 "mean service time of a request";
+    Util "util" "%" Account Time 1.0 "share of time with I/O in flight";
     Rxpck "rxpck" "packets/s" Context Time 100.0 "packets received per second";
     Txpck "txpck" "packets/s" Context Time 100.0 "packets sent per second";
     Rxbyt "rxbyt" "bytes/s" NetworkVolume Time 1000000.0 "bytes received per second";
@@ -109,6 +126,9 @@ table! {
     CwndToClients "cwnd_to_clients" "segments" Congestion Time 0.0 "mean congestion window of the server's sockets to its clients";
     CwndFromClients "cwnd_from_clients" "segments" Congestion Time 0.0 "mean congestion window of the clients' sockets to the server";
     Throughput "throughput" "any unit/s" Load Time 0.0 "work done per second, in whatever unit the site recorded";
+    InFlight "in_flight" "requests" Account Time 0.0 "requests under way when the sample was taken";
+    Cost "cost" "times" Cost Time 0.0 "time in service over what the same work costs its peers; made from the others";
+    Work "work" "of the time" Work Time 0.0 "what its work would cost a healthy peer; made from the others";
 }
 
 impl Metric {
@@ -132,7 +152,7 @@ impl Metric {
 
     /// Whether diagnosis takes part of the metric: to compare it, or to explain another.
     pub fn is_used(self) -> bool {
-        self.role() != Context
+        self.role() != Context && !self.role().is_derived()
     }
 
     /// Whether the metric can speak against a component.
@@ -153,7 +173,8 @@ impl Metric {
         if plain == "latency" {
             return Some(Metric::Await);
         }
-        TABLE.iter().find(|row| row.name == plain).map(|row| row.metric)
+        let mut recorded = TABLE.iter().filter(|row| !row.role.is_derived());
+        recorded.find(|row| row.name == plain).map(|row| row.metric)
     }
 
     /// The known name nearest to `name`, for error messages.
@@ -177,7 +198,8 @@ mod tests {
     fn table_is_in_the_order_of_the_variants() {
         for (index, row) in TABLE.iter().enumerate() {
             assert_eq!(row.metric as usize, index, "{}", row.name);
-            assert_eq!(Metric::parse(row.name), Some(row.metric));
+            let recorded = (!row.role.is_derived()).then_some(row.metric);
+            assert_eq!(Metric::parse(row.name), recorded, "what is made from others is not read");
         }
     }
 

@@ -170,13 +170,14 @@ fn study(matrix: &Matrix, bar: &ProgressBar) -> Vec<Study> {
             .map(|&((fault, workload), repetition)| {
                 let experiment = matrix.experiment(cluster, fault, workload, repetition);
                 let trace = simulate(&experiment);
+                let expected: Vec<Expected> = experiment.faults.iter().map(Expected::from).collect();
                 let judge = |((_, _, pipeline), trained): (&(usize, f64, Pipeline), &Trained)| {
                     let from_s = experiment.faults.first().map_or(f64::INFINITY, |fault| fault.from_s);
                     let verdict = pipeline.judge(&pipeline.scores(&trace), trained, from_s);
                     let mut count = Count::default();
-                    count.all.add(experiment.faults.first().map(Expected::from).as_ref(), &verdict);
+                    count.all.add(&expected, &verdict);
                     if fault.is_some() {
-                        count.faults.add(experiment.faults.first().map(Expected::from).as_ref(), &verdict);
+                        count.faults.add(&expected, &verdict);
                     }
                     count
                 };

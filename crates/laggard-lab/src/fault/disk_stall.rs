@@ -8,7 +8,7 @@ use laggard_core::diagnose::Cause;
 pub const FAULT: Fault = Fault {
     name: "disk-stall",
     summary: "a neighbour starves the server's disk: nothing is answered",
-    cause: Some(Cause::DiskBusy),
+    cause: Some(Cause::DiskStall),
     roles: &[Role::Server],
     steps,
 };

@@ -8,7 +8,7 @@ use laggard_core::diagnose::Cause;
 pub const FAULT: Fault = Fault {
     name: "fail-slow",
     summary: "every request of the disk takes 40 ms longer",
-    cause: Some(Cause::DiskBusy),
+    cause: Some(Cause::FailSlow),
     roles: &[Role::Server],
     steps,
 };

@@ -132,7 +132,7 @@ pub fn tallies(given: &[PathBuf], variants: &[Ours]) -> Result<Vec<Tally>, Strin
     let runs = folders(given)?.par_iter().map(read).collect::<Result<Vec<_>, String>>()?;
     let tally = |variant: &Ours| {
         let mut tally = Tally::default();
-        runs.iter().for_each(|run| tally.add(run.expected().as_ref(), &run.listen(variant)));
+        runs.iter().for_each(|run| tally.add(&run.expected(), &run.listen(variant)));
         tally
     };
     Ok(variants.par_iter().map(tally).collect())
@@ -142,13 +142,13 @@ fn judged(run: &Recorded, published: &[Indictment], ours: &[Indictment]) -> Judg
     let expected = run.expected();
     let tally = |verdict: &[Indictment]| {
         let mut tally = Tally::default();
-        tally.add(expected.as_ref(), verdict);
+        tally.add(&expected, verdict);
         tally
     };
     let live = tally(&run.live());
     let (shows, is_moved) = run.shows();
     let ours_tally = tally(ours);
-    let is_right = ours_tally.misdiagnosed == 0 && ours_tally.diagnosed == usize::from(expected.is_some());
+    let is_right = ours_tally.misdiagnosed == 0 && ours_tally.diagnosed == usize::from(!expected.is_empty());
     let said = |indictment: &Indictment| {
         format!(
             "{} {} at {:.0} s",

@@ -1,7 +1,8 @@
 //! One run as it was recorded: the collectors' files, and the truth.
 
 use super::{Ours, name, ours};
-use crate::campaign::truth::Truth;
+use crate::campaign::truth::{ELEVATOR, Injected, Truth};
+use crate::fault;
 use crate::simulated::tally::Expected;
 use crate::verdict::Indictment;
 use laggard_core::diagnose::{Cause, Sample};
@@ -71,15 +72,35 @@ impl Recorded {
         if self.truth.fault.is_none() { f64::INFINITY } else { self.truth.fault_from_s - self.first_s as f64 }
     }
 
+    fn server(&self, name: &str) -> Option<usize> {
+        self.servers.iter().position(|server| self.roster.name(*server) == name)
+    }
+
     fn faulty(&self) -> Option<usize> {
-        let name = self.truth.server.as_ref()?;
-        self.servers.iter().position(|server| self.roster.name(*server) == *name)
+        self.truth.server.as_deref().and_then(|name| self.server(name))
     }
 
     /// What is to be found. A fault without a cause of its own may be called anything.
-    pub fn expected(&self) -> Option<Expected> {
-        let cause = self.truth.cause.as_deref().and_then(cause);
-        Some(Expected { server: self.faulty()?, from_s: self.injected_s(), cause })
+    pub fn expected(&self) -> Vec<Expected> {
+        let expected = |injected: Injected| {
+            let server = self.server(&injected.server)?;
+            Some(Expected { server, from_s: self.injected_s(), causes: self.causes(&injected) })
+        };
+        self.truth.injected().into_iter().filter_map(expected).collect()
+    }
+
+    /// What a fault may be called: as today's table of faults has it, whatever was written down when it was recorded.
+    fn causes(&self, injected: &Injected) -> Vec<Cause> {
+        let mut causes: Vec<Cause> = match fault::find(&injected.fault) {
+            Ok(known) => known.cause.into_iter().collect(),
+            Err(_) => injected.cause.as_deref().and_then(cause).into_iter().collect(),
+        };
+        // Before requests aged, a neighbour starved a disk that has a queue.
+        let has_queue = self.truth.bench.as_ref().is_some_and(|bench| bench.disk.queue > 1);
+        if causes.contains(&Cause::DiskBusy) && self.truth.elevator < ELEVATOR && has_queue {
+            causes.push(Cause::DiskStall);
+        }
+        causes
     }
 
     /// The name of a server.
@@ -117,12 +138,14 @@ impl Recorded {
     /// The fault's own metric on the faulty server beside its peers, in words; and whether it was moved, against them and against
     /// what it was before.
     pub fn shows(&self) -> (String, bool) {
-        let (Some(server), Some(cause)) = (self.faulty(), self.truth.cause.as_deref().and_then(cause)) else {
+        let first = self.truth.injected().into_iter().next();
+        let causes = first.map(|injected| self.causes(&injected)).unwrap_or_default();
+        let (Some(server), Some(&cause)) = (self.faulty(), causes.first()) else {
             return (String::new(), false);
         };
         let (metrics, is_low): (&[Metric], bool) = match cause {
             Cause::DiskHog => (&[Metric::RdSec, Metric::WrSec], false),
-            Cause::DiskBusy => (&[Metric::Await], false),
+            Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow => (&[Metric::Await], false),
             Cause::NetworkHog => (&[Metric::Rxbyt, Metric::Txbyt], false),
             _ => (&[Metric::CwndToClients, Metric::CwndFromClients], true),
         };

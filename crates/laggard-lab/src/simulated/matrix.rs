@@ -149,9 +149,9 @@ impl Matrix {
             let mut cell = Cell { runtimes_s: vec![trace.runtime_s], ..Cell::default() };
             let from_s = experiment.faults.first().map_or(f64::INFINITY, |fault| fault.from_s);
             let verdict = pipeline.judge(&pipeline.scores(&trace), trained, from_s);
-            let expected = experiment.faults.first().map(Expected::from);
-            cell.published.add(expected.as_ref(), &verdict);
-            cell.ours.add(expected.as_ref(), &ours::judge(&trace, ours, from_s));
+            let expected: Vec<Expected> = experiment.faults.iter().map(Expected::from).collect();
+            cell.published.add(&expected, &verdict);
+            cell.ours.add(&expected, &ours::judge(&trace, ours, from_s));
             bar.inc(1);
             cell
         };

@@ -23,40 +23,57 @@ pub struct Tally {
 }
 
 /// What is to be found in an experiment.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Expected {
     /// The faulty server.
     pub server: usize,
     /// From when it is, in seconds of the experiment.
     pub from_s: f64,
-    /// What the fault should be called; anything is right where no cause is its own.
-    pub cause: Option<Cause>,
+    /// What the fault may be called; anything is right where no cause is its own.
+    pub causes: Vec<Cause>,
+}
+
+impl Expected {
+    /// Whether the fault may be called so.
+    fn is_called(&self, cause: Cause) -> bool {
+        self.causes.is_empty() || self.causes.contains(&cause)
+    }
 }
 
 impl From<&Fault> for Expected {
     fn from(fault: &Fault) -> Expected {
-        Expected { server: fault.server, from_s: fault.from_s, cause: Some(fault.kind.cause()) }
+        Expected { server: fault.server, from_s: fault.from_s, causes: vec![fault.kind.cause()] }
     }
 }
 
 impl Tally {
-    /// Adds the verdict on one experiment.
-    pub fn add(&mut self, fault: Option<&Expected>, verdict: &[Indictment]) {
+    /// Adds the verdict on one experiment. Of several faults at once all must be found.
+    pub fn add(&mut self, faults: &[Expected], verdict: &[Indictment]) {
         // Before the injection nobody is faulty.
-        let is_faulty = |indictment: &&Indictment| {
-            fault.is_some_and(|fault| fault.server == indictment.server && indictment.said_s >= fault.from_s)
+        let is_of = |fault: &Expected, said: &Indictment| {
+            fault.server == said.server && said.said_s >= fault.from_s
         };
-        let of_faulty = verdict.iter().find(is_faulty);
-        let others = verdict.iter().any(|indictment| !is_faulty(&indictment));
-        let cause = fault.and_then(|fault| fault.cause);
-        let right = of_faulty.is_some_and(|indictment| cause.is_none_or(|cause| indictment.cause == cause));
+        let is_faulty = |said: &Indictment| faults.iter().any(|fault| is_of(fault, said));
+        let is_named = |said: &Indictment| {
+            faults.iter().any(|fault| is_of(fault, said) && fault.is_called(said.cause))
+        };
+        let all = |found: &dyn Fn(&Expected, &Indictment) -> bool| {
+            let is_found = |fault: &Expected| verdict.iter().any(|said| found(fault, said));
+            !faults.is_empty() && faults.iter().all(is_found)
+        };
         self.runs += 1;
-        self.indicted += usize::from(of_faulty.is_some());
-        self.misindicted += usize::from(others);
-        self.diagnosed += usize::from(right);
-        self.misdiagnosed += usize::from(others || of_faulty.is_some() && !right);
-        if let (Some(fault), Some(indictment)) = (fault, of_faulty) {
-            self.latencies_s.push(indictment.said_s - fault.from_s);
+        self.indicted += usize::from(all(&|fault, said| is_of(fault, said)));
+        self.misindicted += usize::from(!verdict.iter().all(is_faulty));
+        self.diagnosed += usize::from(all(&|fault, said| is_of(fault, said) && fault.is_called(said.cause)));
+        self.misdiagnosed += usize::from(!verdict.iter().all(is_named));
+        let first = |fault: &Expected| {
+            let said = verdict.iter().filter(|said| is_of(fault, said)).map(|said| said.said_s - fault.from_s);
+            said.fold(f64::INFINITY, f64::min)
+        };
+        // Of several, until the last was told.
+        let latency_s = faults.iter().map(first).fold(0.0, f64::max);
+        if !faults.is_empty() && latency_s.is_finite() {
+            self.latencies_s.push(latency_s);
         }
     }
 
@@ -93,7 +110,7 @@ mod tests {
         let fault = Fault::published(FaultKind::DiskBusy, 3);
         let said = |&(server, cause): &(usize, Cause)| Indictment { server, cause, said_s: 200.0 };
         let mut tally = Tally::default();
-        tally.add(Some(&Expected::from(&fault)), &verdict.iter().map(said).collect::<Vec<_>>());
+        tally.add(&[Expected::from(&fault)], &verdict.iter().map(said).collect::<Vec<_>>());
         tally.rates()
     }
 
@@ -106,7 +123,20 @@ mod tests {
         assert_eq!(tally(&[]), [0.0; 4]);
         let early = Indictment { server: 3, cause: Cause::DiskBusy, said_s: 100.0 };
         let mut tally = Tally::default();
-        tally.add(Some(&Expected::from(&Fault::published(FaultKind::DiskBusy, 3))), &[early]);
+        tally.add(&[Expected::from(&Fault::published(FaultKind::DiskBusy, 3))], &[early]);
         assert_eq!(tally.rates(), [0.0, 100.0, 0.0, 100.0], "right by accident is wrong");
+    }
+
+    #[test]
+    fn of_two_faults_at_once_both_must_be_found() {
+        let fault = |server, cause| Expected { server, from_s: 100.0, causes: vec![cause] };
+        let faults = [fault(1, Cause::DiskBusy), fault(1, Cause::PacketLoss)];
+        let said = |cause, said_s| Indictment { server: 1, cause, said_s };
+        let mut one = Tally::default();
+        one.add(&faults, &[said(Cause::DiskBusy, 150.0)]);
+        assert_eq!(one.rates(), [100.0, 0.0, 0.0, 0.0], "the server is right, one fault is missing");
+        let mut both = Tally::default();
+        both.add(&faults, &[said(Cause::DiskBusy, 150.0), said(Cause::PacketLoss, 160.0)]);
+        assert_eq!((both.rates(), both.latency_s()), ([100.0, 0.0, 100.0, 0.0], Some(50.0)));
     }
 }

@@ -43,7 +43,7 @@ impl Live {
     ) -> Live {
         let hosts = recording.hosts().clone();
         let grid_s = i64::from(grid_s.max(1));
-        let metrics: Vec<Metric> = hosts.metrics().into_iter().filter(|metric| wanted(*metric)).collect();
+        let metrics = hosts.wanted(wanted);
         let mut stream = Stream::new(&hosts, grid_s, &metrics);
         stream.read_all();
         let following = Following::new(&hosts, paths);

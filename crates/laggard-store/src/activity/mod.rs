@@ -121,13 +121,13 @@ impl Hosts {
     /// Metrics that the files can yield.
     pub fn metrics(&self) -> BTreeSet<Metric> {
         use Metric::{
-            AvgquSz, AvgrqSz, Await, CwndFromClients, CwndToClients, RdSec, Rxbyt, Rxpck, Svctm, Tps, Txbyt,
-            Txpck, Util, WrSec,
+            AvgquSz, AvgrqSz, Await, CwndFromClients, CwndToClients, InFlight, RdSec, Rxbyt, Rxpck, Svctm, Tps,
+            Txbyt, Txpck, Util, WrSec,
         };
         let mut all = BTreeSet::new();
         for host in self.iter() {
             if !host.disks.is_empty() {
-                all.extend([Tps, RdSec, WrSec, AvgrqSz, AvgquSz, Await, Svctm, Util]);
+                all.extend([Tps, RdSec, WrSec, AvgrqSz, AvgquSz, Await, Svctm, Util, InFlight]);
             }
             if host.has_net {
                 all.extend([Rxpck, Txpck, Rxbyt, Txbyt]);
@@ -136,6 +136,12 @@ impl Hosts {
             all.extend((!host.server_components.is_empty()).then_some(CwndFromClients));
         }
         all
+    }
+
+    /// Those of the metrics that are wanted. Where the busy time itself is, the mean of it over requests says nothing more.
+    pub fn wanted(&self, wanted: impl Fn(Metric) -> bool) -> Vec<Metric> {
+        let is_needed = |metric: &Metric| wanted(*metric) && (*metric != Metric::Svctm || !wanted(Metric::Util));
+        self.metrics().into_iter().filter(is_needed).collect()
     }
 
     /// First and last second.

@@ -283,7 +283,7 @@ impl HostStream {
         let mut traffic: BTreeMap<i64, Sums> = BTreeMap::new();
         for lane in self.interfaces.values_mut() {
             for (slot, sums) in lane.take_before(to) {
-                work::join(traffic.entry(slot).or_insert([0.0; 8]), &sums);
+                work::join(traffic.entry(slot).or_default(), &sums);
             }
         }
         let traffic: Vec<(i64, Sums)> = traffic.into_iter().collect();

@@ -3,7 +3,7 @@
 //! Downsampling by work (LISA'13, section 4.2): what was done in a slot is the difference of what was ever done; a mean time is
 //! time spent over requests completed. Never a mean of means.
 
-use laggard_activity::kind::{DISK, DiskField, Kind, KindId, NET, NetField};
+use laggard_activity::kind::{DISK, DiskField, Kind, KindId, NET, Nature, NetField};
 use laggard_activity::{ABSENT, growth};
 use laggard_core::model::Metric;
 
@@ -18,6 +18,8 @@ mod place {
     pub const BUSY_MS: usize = 6;
     /// Time in the queue beyond [`WAIT_MS`].
     pub const QUEUE_MS: usize = 7;
+    /// Requests under way times the time since the sample before.
+    pub const IN_FLIGHT_MS: usize = 8;
 
     pub const RX_BYTES: usize = 1;
     pub const TX_BYTES: usize = 2;
@@ -29,12 +31,12 @@ mod place {
 }
 
 /// Work of one thing in one slot.
-pub type Sums = [f64; 8];
+pub type Sums = [f64; 9];
 
 /// A field's place, and what it counts for.
 type Counted = (usize, usize);
 
-const OF_DISKS: [Counted; 13] = [
+const OF_DISKS: [Counted; 14] = [
     (DiskField::Requests.index(), place::REQUESTS),
     (DiskField::Reads.index(), place::REQUESTS),
     (DiskField::Writes.index(), place::REQUESTS),
@@ -48,6 +50,7 @@ const OF_DISKS: [Counted; 13] = [
     (DiskField::IoMs.index(), place::BUSY_MS),
     (DiskField::FlushMs.index(), place::QUEUE_MS),
     (DiskField::QueueExtraMs.index(), place::QUEUE_MS),
+    (DiskField::InFlight.index(), place::IN_FLIGHT_MS),
 ];
 
 const OF_INTERFACES: [Counted; 4] = [
@@ -65,8 +68,19 @@ pub struct Plan {
     /// Indices of fields.
     pub fields: Vec<usize>,
     places: Vec<usize>,
-    /// Which of them may go down by themselves: a difference of other counters, told modulo 2^32.
-    signed: Vec<bool>,
+    /// How each of them grows.
+    steps: Vec<Step>,
+}
+
+/// What a field says of the time between two samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// By how much it grew.
+    Grows,
+    /// By how much it moved: a difference of other counters, told modulo 2^32, may go down by itself.
+    Moves,
+    /// It is a level, which held for this time.
+    Holds,
 }
 
 impl Plan {
@@ -83,6 +97,7 @@ impl Plan {
             Metric::Await => &[place::REQUESTS, place::WAIT_MS],
             Metric::Svctm => &[place::REQUESTS, place::BUSY_MS],
             Metric::Util => &[place::BUSY_MS],
+            Metric::InFlight => &[place::IN_FLIGHT_MS],
             _ => &[],
         };
         Plan::new(&DISK, &OF_DISKS, &wanted.iter().flat_map(needs).copied().collect::<Vec<_>>())
@@ -106,14 +121,17 @@ impl Plan {
             kind,
             fields: taken.iter().map(|(field, _)| *field).collect(),
             places: taken.iter().map(|(_, place)| *place).collect(),
-            signed: taken.iter().map(|(field, _)| is_signed(kind, *field)).collect(),
+            steps: taken.iter().map(|(field, _)| step(kind, *field)).collect(),
         }
     }
 }
 
-/// Whether a field may go down by itself.
-fn is_signed(kind: &Kind, field: usize) -> bool {
-    kind.id == KindId::Disk && field == DiskField::QueueExtraMs.index()
+fn step(kind: &Kind, field: usize) -> Step {
+    match kind.fields[field].nature {
+        Nature::Gauge => Step::Holds,
+        Nature::Counter if kind.id == KindId::Disk && field == DiskField::QueueExtraMs.index() => Step::Moves,
+        Nature::Counter => Step::Grows,
+    }
 }
 
 /// The latest sample of one thing.
@@ -133,15 +151,16 @@ impl Latest {
         patience_ms: i64,
         value: impl Fn(usize) -> i64,
     ) -> Option<Sums> {
-        let mut sums = [0.0; 8];
+        let mut sums = [0.0; 9];
         let mut restarted = self.values.is_empty();
         self.values.resize(plan.fields.len(), ABSENT);
         for (index, last) in self.values.iter_mut().enumerate() {
             let now = value(index);
             if now != ABSENT && *last != ABSENT {
-                let step = match plan.signed[index] {
-                    true => Some(growth::moved(*last, now)),
-                    false => growth::grown(plan.kind.id, *last, now),
+                let step = match plan.steps[index] {
+                    Step::Grows => growth::grown(plan.kind.id, *last, now),
+                    Step::Moves => Some(growth::moved(*last, now)),
+                    Step::Holds => Some(now.saturating_mul(time_ms - self.time_ms)),
                 };
                 // One counter that restarted tells that all did.
                 restarted |= step.is_none();
@@ -163,7 +182,7 @@ impl Latest {
 
 /// Congestion windows of some sockets at one moment.
 pub fn windows(sockets: i64, cwnd: i64) -> Sums {
-    let mut sums = [0.0; 8];
+    let mut sums = [0.0; 9];
     (sums[place::SOCKETS], sums[place::WINDOWS]) = (sockets as f64, cwnd as f64);
     sums
 }
@@ -195,6 +214,7 @@ pub fn of_disk(sums: &Sums, metric: Metric) -> Option<f64> {
         Metric::Await => per_request(sums[place::WAIT_MS]),
         Metric::Svctm => per_request(sums[place::BUSY_MS]),
         Metric::Util => (100.0 * sums[place::BUSY_MS] / sums[place::ELAPSED_MS]).min(100.0),
+        Metric::InFlight => sums[place::IN_FLIGHT_MS] / sums[place::ELAPSED_MS],
         _ => return None,
     })
 }
@@ -222,7 +242,8 @@ mod tests {
 
     const WRAP: i64 = 1 << 32;
 
-    const ALL: [Metric; 8] = [
+    const ALL: [Metric; 9] = [
+        Metric::InFlight,
         Metric::Tps,
         Metric::RdSec,
         Metric::WrSec,
@@ -255,7 +276,8 @@ mod tests {
                     ("sectors_read", 80),
                     ("read_ms", 100),
                     ("io_ms", 50),
-                    ("queue_extra_ms", 0)
+                    ("queue_extra_ms", 0),
+                    ("in_flight", 7)
                 ]
             ),
             None
@@ -270,6 +292,7 @@ mod tests {
                 ("read_ms", 160),
                 ("io_ms", 550),
                 ("queue_extra_ms", 2),
+                ("in_flight", 3),
             ],
         )
         .unwrap();
@@ -280,6 +303,7 @@ mod tests {
             [10.0, 80.0, 8.0, 3.0, 25.0, 25.0]
         );
         assert_eq!(metric(Metric::AvgquSz), 0.031);
+        assert_eq!(metric(Metric::InFlight), 3.0, "now, not before");
     }
 
     #[test]

@@ -29,6 +29,7 @@ fn next_command(cause: Cause, part: &str, host: Option<&str>) -> String {
     match cause {
         Cause::DiskHog => on_host("pidstat -d 5 3"),
         Cause::DiskBusy => on_host("iostat -x 5 3; dmesg -T | tail -50"),
+        Cause::DiskStall | Cause::FailSlow => on_host("dmesg -T | tail -50; smartctl --scan; iostat -x 5 3"),
         Cause::NetworkHog => on_host("sar -n DEV 5 3; ss -tinp state established"),
         Cause::PacketLoss => on_host("nstat -az TcpRetransSegs; ip -s -s link"),
         Cause::LostAttachment | Cause::ServerDown => on_host("uptime; multipath -ll; dmesg -T | tail -50"),

@@ -7,11 +7,23 @@ use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without, window};
 use crate::diagnose::case::Relation;
 use crate::diagnose::cause::Cause;
 use crate::diagnose::evidence::{Episode, Evidence, SILENCE_SEVERITY};
+use crate::diagnose::ledger::SlowPiece;
 use crate::model::metric::Role;
 use crate::model::{Kind, Metric};
+use crate::stats::Spread;
 
 /// What began after this share of something else that lasted longer came of it.
 const AFTERMATH_AFTER: Bound = Bound::new("after", 0.75, "of the longer trouble");
+/// A device is stalled where nothing was completed in this share of the slow time.
+const MIN_STALLED: Bound = Bound::new("min_stalled", 0.5, "of the slow time");
+/// A neighbour's time does not grow with the requests: the excess of each falls with the queue by more than this power ...
+const NEIGHBOUR_SLOPE: Bound = Bound::new("max_slope", -0.5, "power of the queue");
+/// ... where the queue varies by more than this.
+const MIN_QUEUE_VARIATION: Bound = Bound::new("min_queue_variation", 0.1, "standard deviation of its logarithm");
+/// Every request is late by about the same: its robust variation is at most this.
+const MAX_EXCESS_VARIATION: Bound = Bound::new("max_variation", 0.14, "of the median excess");
+/// More work explains a slow device if it lasts at least this share of the slow windows.
+const MIN_WORK_WINDOWS: Bound = Bound::new("min_work_windows", 0.5, "of the slow windows");
 /// A small extra volume explains a slow disk if it lasts at least this share of the slow windows.
 const MIN_VOLUME_WINDOWS: Bound = Bound::new("min_windows", 0.5, "of the slow windows");
 /// A metric this many times less severe than the worst is a secondary manifestation.
@@ -71,6 +83,56 @@ pub static RULES: &[Rule] = &[
         bounds: &[MAX_COLLAPSED, SECONDARY],
         ruling: Ruling::Indicts(Some(Cause::PacketLoss)),
         step: Step::Cause(collapsed_window),
+    },
+    Rule {
+        id: "own-work",
+        scope: Scope::Episode,
+        sentence: "A server whose disk has more to do than its peers', for as long as it is slow, and not by the network, has a hog.",
+        clause: "more work in {work_windows} windows, slow in {slow_windows}",
+        origin: "FAST'10, section 10.2, step 1; docs/methods.md, work and its cost",
+        bounds: &[MIN_WORK_WINDOWS],
+        ruling: Ruling::Indicts(Some(Cause::DiskHog)),
+        step: Step::Cause(own_work),
+    },
+    Rule {
+        id: "dear-lun",
+        scope: Scope::Episode,
+        sentence: "A LUN that takes longer for its work than its peers has a fault.",
+        clause: "{ratio} times the cost of its peers",
+        origin: "LISA'13, section 5.2.3; docs/methods.md, work and its cost",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::ComponentFault)),
+        step: Step::Cause(dear_lun),
+    },
+    Rule {
+        id: "stalled",
+        scope: Scope::Episode,
+        sentence: "A device with requests under way that completes next to none is stalled.",
+        clause: "nothing completed in {stalled} of the slow time",
+        origin: "docs/methods.md, work and its cost: real runs",
+        bounds: &[MIN_STALLED],
+        ruling: Ruling::Indicts(Some(Cause::DiskStall)),
+        step: Step::Cause(stalled),
+    },
+    Rule {
+        id: "late-requests",
+        scope: Scope::Episode,
+        sentence: "A device of which every request is late by about the same fails slowly; the excess of a neighbour is shared by the queue.",
+        clause: "each request late by {excess_ms} ms, varying by {variation}",
+        origin: "docs/methods.md, work and its cost: real runs",
+        bounds: &[NEIGHBOUR_SLOPE, MIN_QUEUE_VARIATION, MAX_EXCESS_VARIATION],
+        ruling: Ruling::Indicts(Some(Cause::FailSlow)),
+        step: Step::Cause(late_requests),
+    },
+    Rule {
+        id: "dear-work",
+        scope: Scope::Episode,
+        sentence: "A server or disk that takes longer for its work than its peers has a busy disk.",
+        clause: "{ratio} times the cost of its peers",
+        origin: "FAST'10, section 10.2, step 2; docs/methods.md, work and its cost",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::DiskBusy)),
+        step: Step::Cause(dear_work),
     },
     Rule {
         id: "lun-load",
@@ -254,8 +316,7 @@ fn small_volume(weighed: &Weighed) -> Option<Numbers> {
     let lasts = |slow: &Evidence| {
         f64::from(weighed.evidence.windows) >= MIN_VOLUME_WINDOWS.value * f64::from(slow.windows)
     };
-    // That a disk is busy says something only if it is not slow.
-    let explains = is_large || weighed.latency.map_or(seen.is_busy, lasts);
+    let explains = is_large || weighed.latency.is_some_and(lasts);
     (!explains).then(|| {
         Numbers::of(&[
             ("level", seen.level),
@@ -274,6 +335,8 @@ pub struct Symptoms<'a> {
     latency: Option<&'a Evidence>,
     traffic: Option<&'a Evidence>,
     congestion: Option<&'a Evidence>,
+    cost: Option<&'a Evidence>,
+    work: Option<&'a Evidence>,
 }
 
 /// A rule of an episode that spoke.
@@ -329,7 +392,9 @@ impl<'a> Symptoms<'a> {
         let volume = strongest(Role::StorageVolume, Relation::High, latency);
         let traffic = strongest(Role::NetworkVolume, Relation::High, None);
         let congestion = strongest(Role::Congestion, Relation::Low, None);
-        Symptoms { kind, episode, volume, latency, traffic, congestion }
+        let cost = strongest(Role::Cost, Relation::High, None);
+        let work = strongest(Role::Work, Relation::High, None);
+        Symptoms { kind, episode, volume, latency, traffic, congestion, cost, work }
     }
 
     fn is_stored(&self) -> bool {
@@ -389,6 +454,60 @@ fn collapsed_window(seen: &Symptoms) -> Option<Numbers> {
     let is_outranked = seen.has_load() && storage > severity(seen.traffic);
     (ratio <= MAX_COLLAPSED.value && !is_outranked)
         .then(|| Numbers::of(&[("ratio", ratio), ("allowed", MAX_COLLAPSED.value)]))
+}
+
+fn own_work(seen: &Symptoms) -> Option<Numbers> {
+    let work = seen.work.filter(|_| seen.kind == Kind::Server)?;
+    let slow_windows = seen.cost.map_or(0, |cost| cost.windows);
+    let lasts = f64::from(work.windows) >= MIN_WORK_WINDOWS.value * f64::from(slow_windows);
+    lasts.then(|| {
+        Numbers::of(&[("work_windows", f64::from(work.windows)), ("slow_windows", f64::from(slow_windows))])
+    })
+}
+
+fn dear_lun(seen: &Symptoms) -> Option<Numbers> {
+    dear(seen).filter(|_| seen.is_stored())
+}
+
+fn dear_work(seen: &Symptoms) -> Option<Numbers> {
+    dear(seen).filter(|_| !seen.is_stored())
+}
+
+fn dear(seen: &Symptoms) -> Option<Numbers> {
+    seen.cost.map(|cost| Numbers::of(&[("ratio", cost.ratio())]))
+}
+
+fn stalled(seen: &Symptoms) -> Option<Numbers> {
+    seen.cost?;
+    let slow = &seen.episode.slow;
+    let stalled = slow.iter().map(|piece| piece.stalled).sum::<f64>() / slow.len() as f64;
+    (stalled >= MIN_STALLED.value).then(|| Numbers::of(&[("stalled", stalled)]))
+}
+
+/// The slope of the logarithm of the excess of each request on that of the queue, and the deviation of the latter.
+fn slope(slow: &[SlowPiece]) -> (f64, f64) {
+    let points: Vec<(f64, f64)> =
+        slow.iter().map(|piece| (piece.queue.ln(), piece.excess_s.ln())).filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
+    let count = points.len() as f64;
+    let (mean_x, mean_y) = (points.iter().map(|(x, _)| x).sum::<f64>() / count, points.iter().map(|(_, y)| y).sum::<f64>() / count);
+    let squares: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
+    let products: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    (products / squares, (squares / count).sqrt())
+}
+
+fn late_requests(seen: &Symptoms) -> Option<Numbers> {
+    seen.cost?;
+    let slow = &seen.episode.slow;
+    let (slope, deviation) = slope(slow);
+    let is_shared = slope <= NEIGHBOUR_SLOPE.value && deviation > MIN_QUEUE_VARIATION.value;
+    let variation = |of: fn(&SlowPiece) -> f64| {
+        let spread = Spread::of(&slow.iter().map(of).collect::<Vec<f64>>());
+        spread.deviation / spread.middle
+    };
+    let variation = variation(|piece| piece.excess_s).min(variation(|piece| piece.excess_ratio));
+    let excess = Spread::of(&slow.iter().map(|piece| piece.excess_s).collect::<Vec<f64>>()).middle;
+    (!is_shared && variation <= MAX_EXCESS_VARIATION.value)
+        .then(|| Numbers::of(&[("excess_ms", 1000.0 * excess), ("variation", variation)]))
 }
 
 fn lun_load(seen: &Symptoms) -> Option<Numbers> {

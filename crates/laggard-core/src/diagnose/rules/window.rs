@@ -23,10 +23,18 @@ pub const MIN_LATENCY_MS: Bound = Bound::new("min_latency", 0.02, "ms");
 const MIN_LATENCY_RATIO: Bound = Bound::new("min_latency_ratio", 1.4, "times the peers'");
 /// Times its peers' level, in all other metrics.
 const MIN_RATIO: Bound = Bound::new("min_ratio", 1.1, "times the peers'");
-/// Where all disks are saturated, one of them has all the queue: times its peers' latency that is more than that ...
-const MIN_QUEUE_RATIO: Bound = Bound::new("min_latency_ratio", 3.0, "times the peers'");
-/// ... where its service time is below this many times its peers'.
-const MAX_SERVICE_RATIO: Bound = Bound::new("max_service_ratio", 1.15, "times the peers'");
+/// Times what the same work costs its peers at which a device is slow ...
+const MIN_COST_RATIO: Bound = Bound::new("min_cost_ratio", 1.25, "times the peers' cost");
+/// ... and robust standard deviations of its peers' differences.
+const MIN_COST_SPREADS: Bound = Bound::new("min_cost_spreads", 5.0, "robust standard deviations");
+/// Seconds of a window that must be lost to a slow device ...
+const MIN_LOST_S: Bound = Bound::new("min_lost_time", 4.0, "s of the window");
+/// ... and at least this share of it.
+const MIN_LOST_SHARE: Bound = Bound::new("min_lost_share", 0.005, "of the time");
+/// Share of the time that a component's work must cost beyond its peers' to be a load of its own.
+pub const MIN_WORK: Bound = Bound::new("min_work", 0.15, "of the time");
+/// Share of a server's extra work that came by the network: then no process of the server does it.
+const MIN_BY_NETWORK: Bound = Bound::new("min_by_network", 0.5, "of its extra bytes");
 /// Segments at which a congestion window is held down ...
 const MAX_SEGMENTS: Bound = Bound::new("max_window", 10.0, "segments");
 /// ... or the share of its peers' window.
@@ -39,10 +47,6 @@ const MIN_MOVEMENT: Bound = Bound::new("min_movement", 0.25, "of the slots");
 pub const REPLACED_WITHIN: Bound = Bound::new("replaced_within", 8.0, "windows");
 /// Times what is negligible for one disk that a server must read or write beside its peers.
 const MIN_SERVER_VOLUME: Bound = Bound::new("min_extra_volume", 5.0, "times what is negligible");
-/// Share of the time in which a disk that has no more to give serves requests ...
-const MIN_BUSY: Bound = Bound::new("min_busy", 0.8, "of the time");
-/// ... and its peers' share, as a share of that.
-const MAX_PEERS_BUSY: Bound = Bound::new("max_peers_busy", 0.5, "of its own");
 /// Times its peers' volume that no uneven load of LUNs in one file system explains.
 const MIN_ATTACHMENT_VOLUME: Bound = Bound::new("min_volume_ratio", 1.5, "times the peers'");
 /// Times its peers' volume that no uneven load of disks explains.
@@ -65,8 +69,8 @@ pub static RULES: &[Rule] = &[
         scope: Scope::Window,
         sentence: "A score that does not exceed the threshold is no difference.",
         clause: "{metric} {level}, its peers' {peers}: score {score}, threshold {threshold}",
-        origin: "FAST'10, section 10.1; LISA'13, section 4.2; the threshold is the method's",
-        bounds: &[],
+        origin: "FAST'10, section 10.1; LISA'13, section 4.2; the threshold is the method's; of cost and work, these",
+        bounds: &[MIN_COST_RATIO, MIN_COST_SPREADS, MIN_WORK],
         ruling: Ruling::Excuses,
         step: Step::Exceeds(threshold),
     },
@@ -131,14 +135,14 @@ pub static RULES: &[Rule] = &[
         step: Step::Differs(load),
     },
     Rule {
-        id: "queue",
+        id: "lost-time",
         scope: Scope::Window,
-        sentence: "Where the device itself takes no longer than its peers, a latency is the queue of the least lucky among equals.",
-        clause: "{metric} {ratio} times its peers', allowed {allowed} at {service} times the service time",
-        origin: "simulated saturated disks, docs/decisions/0006",
-        bounds: &[MIN_QUEUE_RATIO, MAX_SERVICE_RATIO],
+        sentence: "A device that is slow for its work, but loses next to no time by it, does no harm.",
+        clause: "{metric} {ratio} times its peers', {lost} of the time lost, {allowed} allowed",
+        origin: "docs/methods.md, work and its cost",
+        bounds: &[MIN_LOST_S, MIN_LOST_SHARE],
         ruling: Ruling::Excuses,
-        step: Step::Differs(queue),
+        step: Step::Differs(lost_time),
     },
     Rule {
         id: "idle",
@@ -171,12 +175,32 @@ pub static RULES: &[Rule] = &[
         step: Step::Matters(still_window),
     },
     Rule {
+        id: "cost-decides",
+        scope: Scope::Window,
+        sentence: "Where work and the time it took are recorded, what the work costs decides; latency and volume only show it.",
+        clause: "{metric} {ratio} times its peers'; its work costs {cost} times theirs, {lost} of the time lost",
+        origin: "CUG'13; docs/methods.md, work and its cost",
+        bounds: &[],
+        ruling: Ruling::Explains,
+        step: Step::Matters(cost_decides),
+    },
+    Rule {
+        id: "asked-for",
+        scope: Scope::Window,
+        sentence: "More work than its peers' is a load, not a fault, unless it is a server's and did not come by the network.",
+        clause: "{metric} {level} of the time, its peers' {peers}; {by_network} of the extra bytes came by the network",
+        origin: "FAST'10, section 12; docs/methods.md, work and its cost",
+        bounds: &[MIN_BY_NETWORK],
+        ruling: Ruling::Explains,
+        step: Step::Matters(asked_for),
+    },
+    Rule {
         id: "server-volume",
         scope: Scope::Window,
-        sentence: "What a server reads or writes beside its peers indicts it if it is much for any disk, or all that its disk can do.",
+        sentence: "What a server reads or writes beside its peers indicts it only if it is much for any disk.",
         clause: "{metric} {level}, its peers' {peers}; a difference of {allowed} indicts",
-        origin: "metadata servers, FAST'10, section 12; first real campaign",
-        bounds: &[MIN_SERVER_VOLUME, MIN_BUSY, MAX_PEERS_BUSY, MAX_SERVICE_RATIO],
+        origin: "metadata servers, FAST'10, section 12",
+        bounds: &[MIN_SERVER_VOLUME],
         ruling: Ruling::Explains,
         step: Step::Matters(server_volume),
     },
@@ -349,9 +373,18 @@ fn window_size(case: &Case) -> Option<Numbers> {
     })
 }
 
-/// Whether a case has a level that is held against the peers' levels; congestion windows have a rule of their own.
+/// Whether a case has a level that is held against the peers' levels.
 fn has_level(case: &Case) -> bool {
-    !case.is_absent() && case.reading.metric.role() != Role::Congestion
+    match case.reading.metric.role() {
+        // Congestion windows and what comes from the books have bounds of their own.
+        Role::Congestion | Role::Cost | Role::Work => false,
+        Role::StorageVolume
+        | Role::StorageLatency
+        | Role::NetworkVolume
+        | Role::Load
+        | Role::Account
+        | Role::Context => !case.is_absent(),
+    }
 }
 
 fn spread(case: &Case) -> Option<Numbers> {
@@ -381,7 +414,9 @@ fn negligible(case: &Case) -> Option<Numbers> {
         | Role::NetworkVolume
         | Role::Congestion
         | Role::Load
-        | Role::Service
+        | Role::Account
+        | Role::Cost
+        | Role::Work
         | Role::Context => own,
     };
     (has_level(case) && seen.difference().abs() <= allowed).then(|| {
@@ -411,7 +446,9 @@ fn ratio(case: &Case) -> Option<Numbers> {
         | Role::NetworkVolume
         | Role::Congestion
         | Role::Load
-        | Role::Service
+        | Role::Account
+        | Role::Cost
+        | Role::Work
         | Role::Context => MIN_RATIO,
     };
     (has_level(case) && is_within(case, allowed.value))
@@ -433,14 +470,58 @@ fn load(case: &Case) -> Option<Numbers> {
         .then(|| Numbers::of(&[("ratio", case.reading.ratio), ("allowed", allowed), ("load", load)]))
 }
 
-fn queue(case: &Case) -> Option<Numbers> {
-    if case.reading.metric.role() != Role::StorageLatency {
+/// The effect at which a device is slow for its work, given how much its peers differ.
+pub fn cost_threshold(spread: f64) -> f64 {
+    MIN_COST_RATIO.value.ln().max(MIN_COST_SPREADS.value * spread)
+}
+
+fn lost_time(case: &Case) -> Option<Numbers> {
+    if case.reading.metric.role() != Role::Cost {
         return None;
     }
-    let service = case.service()?.ratio;
-    let allowed = MIN_QUEUE_RATIO.value * load_ratio(case);
-    (service < MAX_SERVICE_RATIO.value && is_within(case, allowed))
-        .then(|| Numbers::of(&[("ratio", case.reading.ratio), ("allowed", allowed), ("service", service)]))
+    let account = case.account()?;
+    let allowed = (MIN_LOST_S.value / account.seconds).max(MIN_LOST_SHARE.value);
+    (account.lost() < allowed)
+        .then(|| Numbers::of(&[("ratio", case.reading.ratio), ("lost", account.lost()), ("allowed", allowed)]))
+}
+
+fn cost_decides(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    let is_shown = match seen.metric.role() {
+        Role::StorageLatency | Role::StorageVolume => has_more(case),
+        Role::NetworkVolume
+        | Role::Congestion
+        | Role::Load
+        | Role::Account
+        | Role::Cost
+        | Role::Work
+        | Role::Context => false,
+    };
+    let account = case.account().filter(|_| is_shown)?;
+    Some(Numbers::of(&[("ratio", seen.ratio), ("cost", account.ratio()), ("lost", account.lost())]))
+}
+
+/// Share of the extra bytes of a server's disk that also went over its network; NaN where that is not recorded.
+fn by_network(case: &Case) -> f64 {
+    /// Bytes of a sector.
+    const SECTOR: f64 = 512.0;
+    let extra = |metric: Metric| case.reading_of(metric).map(|seen| seen.difference().max(0.0));
+    let (Some(sent), Some(received)) = (extra(Metric::Txbyt), extra(Metric::Rxbyt)) else { return f64::NAN };
+    let read = extra(Metric::RdSec).unwrap_or(0.0) * SECTOR;
+    let written = extra(Metric::WrSec).unwrap_or(0.0) * SECTOR;
+    (read.min(sent) + written.min(received)) / (read + written)
+}
+
+fn asked_for(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    if seen.metric.role() != Role::Work || !has_more(case) {
+        return None;
+    }
+    let by_network = by_network(case);
+    let is_own = case.kind == Kind::Server && by_network < MIN_BY_NETWORK.value;
+    (!is_own).then(|| {
+        Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("by_network", by_network)])
+    })
 }
 
 fn replaced(case: &Case) -> Option<Numbers> {
@@ -465,14 +546,6 @@ fn still_window(case: &Case) -> Option<Numbers> {
         .then(|| Numbers::of(&[("level", seen.level), ("movement", seen.movement)]))
 }
 
-/// Whether a disk is busy nearly all of the time with other work than its peers', and theirs are not.
-pub fn is_busy(case: &Case) -> bool {
-    let (Some(busy), Some(service)) = (case.busy(), case.service()) else { return false };
-    // A disk that is only asked more often has requests like its peers'; work of another kind takes another time.
-    let differs = service.ratio >= MAX_SERVICE_RATIO.value;
-    differs && busy.own >= MIN_BUSY.value && busy.peers <= MAX_PEERS_BUSY.value * busy.own
-}
-
 /// How much a server must read or write beside its peers, in the metric's unit.
 pub fn min_server_volume(metric: Metric) -> f64 {
     MIN_SERVER_VOLUME.value * metric.properties().negligible
@@ -489,8 +562,7 @@ fn server_volume(case: &Case) -> Option<Numbers> {
         return None;
     }
     let allowed = min_server_volume(seen.metric);
-    let is_large = seen.difference() >= allowed;
-    (!is_large && !is_busy(case))
+    (seen.difference() < allowed)
         .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("allowed", allowed)]))
 }
 
