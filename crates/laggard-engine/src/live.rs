@@ -3,6 +3,7 @@
 use crate::{EngineError, Listener, Loaded, Session, Source, Warning, Wishes};
 use laggard_core::diagnose::{Diagnoser, Incident};
 use laggard_core::model::Metric;
+use laggard_core::model::metric::Domain;
 use laggard_store::activity::following;
 use laggard_store::activity::live::Live;
 use laggard_store::align::Aligned;
@@ -119,25 +120,32 @@ pub fn await_first(paths: &[PathBuf], listener: &dyn Listener) -> Result<(), Eng
     Ok(())
 }
 
+/// What makes two looks at a trouble the same trouble: the part, and whether its disks or its network are in it.
+pub(crate) type Key = (String, Domain);
+
+fn key(incident: &Incident) -> Key {
+    (incident.component.clone(), incident.episode.domain)
+}
+
 /// What has changed since it was last reported.
-pub(crate) fn changes(session: &Session, reported: &mut BTreeMap<String, Incident>) -> Vec<Change> {
+pub(crate) fn changes(session: &Session, reported: &mut BTreeMap<Key, Incident>) -> Vec<Change> {
     let diagnosis = &session.diagnosis;
     let patience_s = OVER_SLOTS * i64::from(diagnosis.interval_s);
     let is_current = |incident: &&Incident| incident.last.plus(patience_s) >= diagnosis.to;
     let current: Vec<&Incident> = diagnosis.incidents.iter().filter(is_current).collect();
     let mut changes = Vec::new();
     for incident in &current {
-        let state = match reported.insert(incident.component.clone(), (*incident).clone()) {
+        let state = match reported.insert(key(incident), (*incident).clone()) {
             None => State::New,
             Some(known) if known.cause != incident.cause => State::Changed,
             Some(_) => continue,
         };
         changes.push(Change { state, incident: (*incident).clone() });
     }
-    let goes_on = |component: &String| current.iter().any(|incident| incident.component == *component);
-    for (_, incident) in reported.iter().filter(|(component, _)| !goes_on(component)) {
+    let goes_on = |known: &Key| current.iter().any(|incident| key(incident) == *known);
+    for (_, incident) in reported.iter().filter(|(known, _)| !goes_on(known)) {
         changes.push(Change { state: State::Over, incident: incident.clone() });
     }
-    reported.retain(|component, _| goes_on(component));
+    reported.retain(|known, _| goes_on(known));
     changes
 }

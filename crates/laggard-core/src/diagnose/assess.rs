@@ -7,21 +7,24 @@ use super::incident::{
 };
 use super::judge::Track;
 use super::pipeline::Diagnoser;
-use super::rules::episode::{Spoken, Trouble};
+use super::persistence::Trouble;
+use super::rules::episode::{Impact, Spoken};
 use super::rules::site::{self, Explained, GroupState, MostJudged};
 use crate::grid::FEWEST_PEERS;
 use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
 use crate::model::Kind;
 use crate::model::metric::Role;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 impl Diagnoser {
     /// The diagnosis as of now.
     pub fn diagnosis(&self) -> Diagnosis {
-        let (suspects, excused) = self.suspects();
-        let explained = site::explain(&self.roster, suspects, &self.config.without);
-        let mut incidents: Vec<Incident> = explained.into_iter().map(|found| self.incident(found)).collect();
-        incidents.sort_by(|a, b| b.impact.total_cmp(&a.impact).then_with(|| a.component.cmp(&b.component)));
+        let (troubles, excused) = self.troubles();
+        let explained = site::explain(&self.roster, troubles, &self.config.without);
+        let mut found: Vec<Incident> = explained.into_iter().map(|found| self.incident(found)).collect();
+        found.sort_by(|a, b| b.impact.total_cmp(&a.impact).then_with(|| a.component.cmp(&b.component)));
+        let (observations, incidents): (Vec<Incident>, Vec<Incident>) =
+            found.into_iter().partition(|found| found.cause.is_load());
         let suspects: HashSet<ComponentId> =
             incidents.iter().flat_map(|incident| incident.explains.iter().copied()).collect();
         let undecided_groups: Table<GroupId, Option<UndecidedGroup>> =
@@ -39,6 +42,7 @@ impl Diagnoser {
             judged: self.judged(),
             undecided_groups,
             incidents,
+            observations,
             excused,
             gaps: self.all_gaps(),
             more_gaps: self.more_gaps,
@@ -46,48 +50,46 @@ impl Diagnoser {
         }
     }
 
-    /// Components whose trouble is worth a report, and those whose trouble is not.
-    fn suspects(&self) -> (BTreeMap<ComponentId, Episode>, Vec<Excused>) {
-        let (mut suspects, mut excused) = (BTreeMap::new(), Vec::new());
+    /// Troubles that are worth a report, and those that are not.
+    fn troubles(&self) -> (Vec<Trouble>, Vec<Excused>) {
+        let (mut troubles, mut excused) = (Vec::new(), Vec::new());
         for (component, history) in self.histories.enumerate() {
-            let trouble = history.trouble();
-            if trouble.persistence == 0 {
-                continue;
-            }
-            let windows = self.groups[self.roster.components[component].group].windows;
-            let weighed = Trouble {
-                impact: trouble.impact(),
-                windows,
-                shift_s: self.shift_s(),
-                is_trained: self.config.thresholds.is_some(),
-            };
-            match weighed.excused(&self.config.without) {
-                Some(by) => excused.push(Excused { component, by, episode: trouble }),
-                None => {
-                    suspects.insert(component, history.with_context(trouble));
+            for trouble in history.troubles(component) {
+                let impact = Impact {
+                    impact: trouble.episode.impact(),
+                    windows: self.groups[self.roster.components[component].group].windows,
+                    shift_s: self.shift_s(),
+                    is_trained: self.config.thresholds.is_some(),
+                };
+                match impact.excused(&self.config.without) {
+                    Some(by) => excused.push(Excused { component, by, episode: trouble.episode }),
+                    None => troubles.push(trouble),
                 }
             }
         }
-        (suspects, excused)
+        (troubles, excused)
     }
 
     fn incident(&self, found: Explained) -> Incident {
-        let Explained { rule, claim, named, episodes } = found;
-        let over = |value: fn(&Episode) -> f64| episodes.iter().map(move |(_, episode)| value(episode));
-        let explains: Vec<ComponentId> = episodes.iter().map(|(id, _)| *id).collect();
+        let Explained { rule, claim, named, troubles } = found;
+        let episodes = || troubles.iter().map(|trouble| &trouble.episode);
+        let mut explains: Vec<ComponentId> = troubles.iter().map(|trouble| trouble.component).collect();
+        let mut seen = HashSet::new();
+        explains.retain(|id| seen.insert(*id));
         let worst = explains.first().copied().unwrap_or(ComponentId::new(0));
         Incident {
             component: claim.part.name,
             kind: claim.part.kind,
             cause: named.cause,
-            severity: over(Episode::severity).fold(0.0, f64::max),
-            persistence: episodes.iter().map(|(_, episode)| episode.persistence).max().unwrap_or(0),
-            impact: over(Episode::impact).sum(),
-            first: episodes.iter().map(|(_, episode)| episode.first).min().unwrap_or_default(),
-            last: episodes.iter().map(|(_, episode)| episode.last).max().unwrap_or_default(),
+            severity: episodes().map(Episode::severity).fold(0.0, f64::max),
+            persistence: episodes().map(|episode| episode.persistence).max().unwrap_or(0),
+            impact: episodes().map(Episode::impact).sum(),
+            first: episodes().map(|episode| episode.first).min().unwrap_or_default(),
+            last: episodes().map(|episode| episode.last).max().unwrap_or_default(),
+            is_open: troubles.iter().any(|trouble| trouble.is_open),
             explains,
             worst,
-            episode: episodes.into_iter().next().map(|(_, episode)| episode).unwrap_or_default(),
+            episode: troubles.into_iter().next().map(|trouble| trouble.episode).unwrap_or_default(),
             found_by: Spoken { rule, metric: None, numbers: claim.numbers },
             named_by: named.spoken,
         }
@@ -182,8 +184,7 @@ impl Diagnoser {
             Some(reason) => Verdict::Undecided(reason),
             None => Verdict::Healthy,
         };
-        let trouble = history.trouble();
-        let severity = if trouble.evidence.is_empty() { 0.0 } else { trouble.severity() };
+        let severity = history.severity();
         ComponentVerdict { verdict, severity, persistence: history.peak, accumulator: history.accumulator }
     }
 }

@@ -45,15 +45,36 @@ causes! {
     DrawerError "drawer-error" "many LUNs behind one controller jitter together: errors in a disk drawer";
     ComponentFault "component-fault" "slow without a load that explains it: a fault of the part itself";
     SingleLunWorkload "single-lun-workload" "slow because it has a load that its peers do not have";
+    Load "load" "it has more to do than its peers, by the file system's own traffic: no fault";
     Silent "silent" "no samples while its peers have some: removed, hung, or not recorded";
     Unknown "unknown" "it differs from its peers; the metrics at hand do not say why";
 }
 
 impl Cause {
+    /// Whether it is a load and no fault: nobody is woken for it.
+    pub fn is_load(self) -> bool {
+        match self {
+            Cause::SingleLunWorkload | Cause::Load => true,
+            Cause::DiskHog
+            | Cause::DiskBusy
+            | Cause::DiskStall
+            | Cause::FailSlow
+            | Cause::NetworkHog
+            | Cause::PacketLoss
+            | Cause::LostAttachment
+            | Cause::ServerDown
+            | Cause::ControllerFailed
+            | Cause::DrawerError
+            | Cause::ComponentFault
+            | Cause::Silent
+            | Cause::Unknown => false,
+        }
+    }
+
     /// What kind of metric shows it best, if one does.
     pub fn telling_role(self) -> Option<Role> {
         match self {
-            Cause::DiskHog | Cause::SingleLunWorkload => Some(Role::StorageVolume),
+            Cause::DiskHog | Cause::SingleLunWorkload | Cause::Load => Some(Role::Work),
             Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow => Some(Role::Cost),
             Cause::ComponentFault | Cause::DrawerError => Some(Role::StorageLatency),
             Cause::NetworkHog => Some(Role::NetworkVolume),

@@ -6,6 +6,7 @@ use super::ledger::SlowPiece;
 use crate::compare::Method;
 use crate::ids::UnixSeconds;
 use crate::model::Metric;
+use crate::model::metric::Domain;
 use std::collections::BTreeMap;
 
 /// One anomalous window of one component in one metric.
@@ -97,19 +98,6 @@ impl Evidence {
         self.jittery += u32::from(seen.jitters);
     }
 
-    fn merge(&mut self, other: &Evidence) {
-        self.from = self.from.min(other.from);
-        self.to = self.to.max(other.to);
-        self.windows += other.windows;
-        if severity(&other.peak) > severity(&self.peak) {
-            self.peak = other.peak;
-        }
-        self.log_severity += other.log_severity;
-        self.log_ratio += other.log_ratio;
-        self.relations.iter_mut().zip(other.relations).for_each(|(own, more)| *own += more);
-        self.jittery += other.jittery;
-    }
-
     /// Score over threshold, geometric mean over the anomalous windows.
     pub fn severity(&self) -> f64 {
         (self.log_severity / f64::from(self.windows)).exp()
@@ -151,9 +139,12 @@ fn severity(seen: &Observation) -> f64 {
     }
 }
 
-/// One time of trouble of one component: from the first anomalous window until its accumulator is zero again.
+/// One time of trouble of one component, of its disks or of its network: from the first anomalous window until it was not seen for a
+/// while.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Episode {
+    /// Of what.
+    pub domain: Domain,
     /// When the trouble began, as well as the windows can tell.
     pub first: UnixSeconds,
     /// End of the last anomalous window.
@@ -193,22 +184,17 @@ impl Episode {
             .or_insert_with(|| Evidence::new(method, seen));
     }
 
-    /// Adds another episode of the same component.
-    pub fn merge(&mut self, other: &Episode) {
-        if self.evidence.is_empty() {
-            *self = other.clone();
-            return;
-        }
-        self.first = self.first.min(other.first);
-        self.last = self.last.max(other.last);
-        self.persistence = self.persistence.max(other.persistence);
-        self.note_slow(&other.slow);
-        for (metric, more) in &other.evidence {
-            self.evidence
-                .entry(*metric)
-                .and_modify(|known| known.merge(more))
-                .or_insert_with(|| more.clone());
-        }
+    /// Adds a window that shows what else was to be seen: it does not date the trouble.
+    pub fn observe_context(&mut self, metric: Metric, method: &'static Method, seen: Observation) {
+        self.evidence
+            .entry(metric)
+            .and_modify(|known| known.add(seen))
+            .or_insert_with(|| Evidence::new(method, seen));
+    }
+
+    /// Whether it was seen at any time between two moments.
+    pub fn overlaps(&self, other: &Episode) -> bool {
+        self.first <= other.last && self.last >= other.first
     }
 
     /// The largest severity of any metric.
@@ -282,11 +268,8 @@ mod tests {
         let evidence = &seen.evidence[&Metric::Await];
         assert_eq!((evidence.peak, evidence.windows), (early, 2));
         assert_eq!((evidence.from, evidence.to), (UnixSeconds(0), UnixSeconds(150)));
-        let worse = episode(&[Observation { to: UnixSeconds(300), ..observation(Relation::High, 9.0) }]);
-        seen.merge(&worse);
-        let evidence = &seen.evidence[&Metric::Await];
-        assert_eq!((evidence.peak.score, evidence.windows, evidence.to), (9.0, 3, UnixSeconds(300)));
-        assert_eq!(seen.last, UnixSeconds(300));
+        seen.observe_context(Metric::RdSec, &CDF, Observation { to: UnixSeconds(300), ..early });
+        assert_eq!((seen.last, seen.evidence.len()), (UnixSeconds(150), 2), "context does not date it");
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct Incident {
     pub first: UnixSeconds,
     /// When it was last seen.
     pub last: UnixSeconds,
+    /// Whether it goes on.
+    pub is_open: bool,
     /// Components whose trouble it explains, worst first.
     pub explains: Vec<ComponentId>,
     /// The worst of them ...
@@ -179,6 +181,8 @@ pub struct Diagnosis {
     pub judged: Vec<JudgedMetric>,
     /// Problems, worst first.
     pub incidents: Vec<Incident>,
+    /// Loads: parts with more to do than their peers, and no fault.
+    pub observations: Vec<Incident>,
     /// Trouble that was not worth a report.
     pub excused: Vec<Excused>,
     /// Of every component.

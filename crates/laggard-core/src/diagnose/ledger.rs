@@ -623,3 +623,6 @@ struct Effects {
     model: Model,
     concurrency: Concurrency,
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,8 +4,9 @@ use super::evidence::{Episode, Observation};
 use super::ledger::SlowPiece;
 use super::rules::episode::Spoken;
 use crate::compare::Method;
-use crate::ids::{MemberIndex, Table, UnixSeconds, WindowIndex};
+use crate::ids::{ComponentId, MemberIndex, Table, UnixSeconds, WindowIndex};
 use crate::model::Metric;
+use crate::model::metric::Domain;
 use std::collections::VecDeque;
 
 /// Anomalous now, if the score exceeded the threshold in at least `k` of the last `2k-1` windows.
@@ -111,6 +112,57 @@ pub struct Finding {
     pub slow: Vec<SlowPiece>,
 }
 
+/// A trouble is over when it was not seen in so many windows, or its accumulator is zero.
+pub const OVER_AFTER: u32 = 12;
+
+/// Troubles of one component that are remembered when they are over; of more, those with the least impact are forgotten.
+const MOST_OVER: usize = 16;
+
+/// One trouble of one component in one time, or a load that is none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trouble {
+    /// The component.
+    pub component: ComponentId,
+    /// What was seen.
+    pub episode: Episode,
+    /// More to do than its peers, and no fault.
+    pub is_load: bool,
+    /// Whether it goes on.
+    pub is_open: bool,
+}
+
+/// Whose windows these are: a fault's or a load's, of one domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Strand {
+    /// Of what.
+    pub domain: Domain,
+    /// Whether it only explains.
+    pub is_load: bool,
+}
+
+impl Strand {
+    /// All strands, faults first.
+    const ALL: [Strand; 4] = [
+        Strand { domain: Domain::Storage, is_load: false },
+        Strand { domain: Domain::Network, is_load: false },
+        Strand { domain: Domain::Storage, is_load: true },
+        Strand { domain: Domain::Network, is_load: true },
+    ];
+
+    fn index(self) -> usize {
+        self.domain as usize + if self.is_load { Domain::ALL.len() } else { 0 }
+    }
+}
+
+/// A trouble that goes on.
+#[derive(Debug, Clone, Default)]
+struct Open {
+    episode: Episode,
+    accumulator: u32,
+    /// Windows since it was last seen.
+    quiet: u32,
+}
+
 /// What is remembered of one component.
 #[derive(Debug, Clone, Default)]
 pub struct History {
@@ -120,68 +172,111 @@ pub struct History {
     pub peak: u32,
     /// Windows in which it could be judged.
     pub decided: u64,
-    /// The trouble that goes on.
-    pub episode: Option<Episode>,
-    /// Trouble that is over, merged.
-    ended: Episode,
-    /// What does not indict by itself, of windows in which something else did.
-    context: Episode,
-    /// The same of the window that is being gathered.
-    context_now: Vec<Finding>,
+    open: [Option<Box<Open>>; 4],
+    /// Trouble that is over; loads among it.
+    over: Vec<(Strand, Episode)>,
+    /// Strands that were anomalous in the window that is being gathered.
+    anomalous: [bool; 4],
+    /// What does not indict by itself, in that window.
+    explaining: Vec<(Domain, Finding)>,
 }
 
 impl History {
+    /// A strand is anomalous in the window that is being gathered.
+    pub fn mark(&mut self, strand: Strand) {
+        self.anomalous[strand.index()] = true;
+    }
+
     /// Takes a window that indicts.
-    pub fn indict(&mut self, finding: &Finding) {
-        let episode = self.episode.get_or_insert_default();
-        episode.observe(finding.metric, finding.method, finding.onset, finding.seen);
-        episode.note_slow(&finding.slow);
+    pub fn indict(&mut self, domain: Domain, finding: &Finding) {
+        self.observe(Strand { domain, is_load: false }, finding);
     }
 
     /// Takes a window that may explain another.
-    pub fn explain(&mut self, finding: Finding) {
-        self.context_now.push(finding);
+    pub fn explain(&mut self, domain: Domain, finding: Finding) {
+        self.explaining.push((domain, finding));
+    }
+
+    fn observe(&mut self, strand: Strand, finding: &Finding) {
+        let open = self.open[strand.index()].get_or_insert_default();
+        open.episode.domain = strand.domain;
+        open.episode.observe(finding.metric, finding.method, finding.onset, finding.seen);
+        open.episode.note_slow(&finding.slow);
     }
 
     /// An anomalous window is complete.
     pub fn count_anomalous(&mut self) {
         self.accumulator += 1;
         self.peak = self.peak.max(self.accumulator);
-        if let Some(episode) = &mut self.episode {
-            episode.persistence = episode.persistence.max(self.accumulator);
-        }
-        for finding in std::mem::take(&mut self.context_now) {
-            self.context.observe(finding.metric, finding.method, finding.onset, finding.seen);
-        }
     }
 
-    /// A quiet window is complete. A trouble that is over is remembered, unless a rule excuses it: or it would date the next one.
-    /// Returns the trouble that was excused, and by which rule.
-    pub fn count_quiet(&mut self, excused: impl Fn(&Episode) -> Option<Spoken>) -> Option<(Spoken, Episode)> {
-        self.context_now.clear();
+    /// A quiet window is complete.
+    pub fn count_quiet(&mut self) {
         self.accumulator = self.accumulator.saturating_sub(1);
-        if self.accumulator > 0 {
-            return None;
+    }
+
+    /// All metrics of a window are gathered. Trouble that is over is remembered, unless a rule excuses it. Returns what was excused, and by
+    /// which rule.
+    pub fn end_window(
+        &mut self,
+        is_decided: bool,
+        excused: impl Fn(&Episode) -> Option<Spoken>,
+    ) -> Vec<(Spoken, Episode)> {
+        self.settle_explaining();
+        let anomalous = std::mem::take(&mut self.anomalous);
+        let mut dropped = Vec::new();
+        if !is_decided {
+            return dropped;
         }
-        let Some(episode) = self.episode.take() else {
-            // Context explains only the trouble it came with.
-            if self.ended.evidence.is_empty() {
-                self.context = Episode::default();
+        for strand in Strand::ALL {
+            let index = strand.index();
+            let Some(open) = &mut self.open[index] else { continue };
+            if anomalous[index] {
+                open.accumulator += 1;
+                open.quiet = 0;
+                open.episode.persistence = open.episode.persistence.max(open.accumulator);
+                continue;
             }
-            return None;
-        };
-        match excused(&episode) {
-            Some(by) => Some((by, episode)),
-            None => {
-                self.ended.merge(&episode);
-                None
+            open.accumulator = open.accumulator.saturating_sub(1);
+            open.quiet += 1;
+            if open.accumulator > 0 && open.quiet < OVER_AFTER {
+                continue;
+            }
+            if let Some(open) = self.open[index].take() {
+                match excused(&open.episode) {
+                    Some(by) => dropped.push((by, open.episode)),
+                    None => self.remember(strand, open.episode),
+                }
+            }
+        }
+        dropped
+    }
+
+    /// What only explains belongs to the fault of its domain in this window; without one it is a load.
+    fn settle_explaining(&mut self) {
+        for (domain, finding) in std::mem::take(&mut self.explaining) {
+            let fault = Strand { domain, is_load: false };
+            match &mut self.open[fault.index()] {
+                Some(open) if self.anomalous[fault.index()] => {
+                    open.episode.observe_context(finding.metric, finding.method, finding.seen);
+                }
+                _ => {
+                    let load = Strand { domain, is_load: true };
+                    if self.anomalous[load.index()] {
+                        self.observe(load, &finding);
+                    }
+                }
             }
         }
     }
 
-    /// A window in which it could not be judged is complete.
-    pub fn count_undecided(&mut self) {
-        self.context_now.clear();
+    fn remember(&mut self, strand: Strand, episode: Episode) {
+        self.over.push((strand, episode));
+        if self.over.len() > MOST_OVER {
+            let impact = |place: &usize| self.over[*place].1.impact();
+            let least = (0..self.over.len()).min_by(|a, b| impact(a).total_cmp(&impact(b)));
+            least.map(|least| self.over.remove(least));
+        }
     }
 
     /// What was seen so far is history.
@@ -189,23 +284,28 @@ impl History {
         *self = History { decided: self.decided, ..History::default() };
     }
 
-    /// All trouble, over or not, without context.
-    pub fn trouble(&self) -> Episode {
-        let mut trouble = self.ended.clone();
-        if let Some(episode) = &self.episode {
-            trouble.merge(episode);
-        }
-        trouble
+    /// All troubles and loads, over or not.
+    pub fn troubles(&self, component: ComponentId) -> impl Iterator<Item = Trouble> + '_ {
+        let trouble = move |strand: Strand, episode: &Episode, is_open: bool| Trouble {
+            component,
+            episode: episode.clone(),
+            is_load: strand.is_load,
+            is_open,
+        };
+        let over = self.over.iter().map(move |(strand, episode)| trouble(*strand, episode, false));
+        let open = Strand::ALL.into_iter().filter_map(move |strand| {
+            let open = self.open[strand.index()].as_ref().filter(|open| !open.episode.evidence.is_empty())?;
+            Some(trouble(strand, &open.episode, true))
+        });
+        over.chain(open)
     }
 
-    /// Adds the context to a trouble; dates and persistence stay those of what indicts.
-    pub fn with_context(&self, mut trouble: Episode) -> Episode {
-        if self.context.evidence.is_empty() {
-            return trouble;
-        }
-        let Episode { persistence, first, last, .. } = trouble;
-        trouble.merge(&self.context);
-        Episode { persistence, first, last, ..trouble }
+    /// The largest severity of any trouble; 0 without one.
+    pub fn severity(&self) -> f64 {
+        let open = self.open.iter().zip(Strand::ALL).filter(|(_, strand)| !strand.is_load);
+        let open = open.filter_map(|(open, _)| open.as_ref()).map(|open| &open.episode);
+        let over = self.over.iter().filter(|(strand, _)| !strand.is_load).map(|(_, episode)| episode);
+        open.chain(over).filter(|episode| !episode.evidence.is_empty()).map(Episode::severity).fold(0.0, f64::max)
     }
 }
 

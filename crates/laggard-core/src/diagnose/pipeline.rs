@@ -3,14 +3,14 @@
 //! Order only: what decides stands in [rules](super::rules). Memory is bounded by the components and the windows, not by the
 //! length of the recording. What comes out depends on the samples only, never on how they were cut into chunks.
 
-use super::case::{Context, Surroundings};
+use super::case::{Context, Relation, Surroundings};
 use super::evidence::Episode;
 use super::gaps::{Attendance, Gap, GapReason, Hole, MOST_GAPS};
 use super::judge::{Bench, Judged, Track};
 use super::ledger::{Accounts, Ledger, Recorded};
-use super::persistence::History;
+use super::persistence::{History, Strand};
 use super::rules::Without;
-use super::rules::episode::Trouble;
+use super::rules::episode::Impact;
 use super::score::{ScoredWindow, Scorer};
 use super::threshold::Policy;
 use super::trace::{Tally, Trace};
@@ -18,7 +18,7 @@ use super::training::Thresholds;
 use crate::compare::{Method, Score, cost::COST, cwnd::CWND, limp::LIMP};
 use crate::grid::{Grid, Params, Schedule};
 use crate::ids::{ComponentId, GroupId, MemberIndex, Slot, Table, UnixSeconds, WindowIndex};
-use crate::model::metric::Role;
+use crate::model::metric::{Domain, Role};
 use crate::model::{Metric, Roster};
 use rayon::prelude::*;
 use std::collections::VecDeque;
@@ -520,14 +520,30 @@ impl Diagnoser {
     fn gather(&mut self, window: WindowIndex, scored: &ScoredWindow, judged: &Judged) {
         let group = scored.group;
         self.join(group, window, &scored.members, &judged.indicted);
+        let members = &self.roster.groups[group].members;
+        for (row, member) in scored.members.iter().enumerate().filter(|(row, _)| judged.anomalous[*row]) {
+            let strand = Strand { domain: self.domain(scored.metric), is_load: !judged.indicted[row] };
+            self.histories[members[*member]].mark(strand);
+        }
         for found in &judged.found {
-            let component = self.roster.groups[group].members[scored.members[found.row]];
+            let component = members[scored.members[found.row]];
+            // Silence is one trouble, whatever is not heard of.
+            let is_silent = found.finding.seen.relation == Relation::Silent;
+            let domain = if is_silent { Domain::default() } else { self.domain(scored.metric) };
             let history = &mut self.histories[component];
             match judged.indicted[found.row] {
-                true => history.indict(&found.finding),
-                false => history.explain(found.finding.clone()),
+                true => {
+                    history.mark(Strand { domain, is_load: false });
+                    history.indict(domain, &found.finding);
+                }
+                false => history.explain(domain, found.finding.clone()),
             }
         }
+    }
+
+    /// Trained thresholds are judged as published: one trouble, whatever shows it.
+    fn domain(&self, metric: Metric) -> Domain {
+        if self.config.thresholds.is_some() { Domain::default() } else { metric.role().domain() }
     }
 
     fn join(&mut self, group: GroupId, window: WindowIndex, members: &[MemberIndex], indicted: &[bool]) {
@@ -553,8 +569,8 @@ impl Diagnoser {
         let (without, shift_s) = (self.config.without.clone(), self.shift_s());
         let is_trained = self.config.thresholds.is_some();
         let excused = |episode: &Episode| {
-            let trouble = Trouble { impact: episode.impact(), windows, shift_s, is_trained };
-            trouble.excused(&without)
+            let impact = Impact { impact: episode.impact(), windows, shift_s, is_trained };
+            impact.excused(&without)
         };
         let mut ranking = Vec::new();
         for (member, &state) in states.enumerate() {
@@ -563,14 +579,13 @@ impl Diagnoser {
             history.decided += u64::from(state != State::Undecided);
             match state {
                 State::Anomalous => history.count_anomalous(),
-                State::Quiet => {
-                    if let Some((by, episode)) = history.count_quiet(excused) {
-                        let span = (episode.first, episode.last);
-                        let tally = Tally::new(by.rule, by.metric, span, episode.impact(), by.numbers);
-                        self.trace.add(component, tally);
-                    }
-                }
-                State::Undecided => history.count_undecided(),
+                State::Quiet => history.count_quiet(),
+                State::Undecided => {}
+            }
+            for (by, episode) in history.end_window(state != State::Undecided, excused) {
+                let span = (episode.first, episode.last);
+                let tally = Tally::new(by.rule, by.metric, span, episode.impact(), by.numbers);
+                self.trace.add(component, tally);
             }
             if history.accumulator > 0 {
                 ranking.push(Persistent { component, accumulator: history.accumulator });

@@ -58,6 +58,14 @@ impl Role {
         }
     }
 
+    /// Of what a metric of this role speaks.
+    pub fn domain(self) -> Domain {
+        match self {
+            NetworkVolume | Congestion => Domain::Network,
+            StorageVolume | StorageLatency | Load | Account | Cost | Work | Context => Domain::Storage,
+        }
+    }
+
     /// Whether a metric of this role is made by the books, from others.
     pub fn is_derived(self) -> bool {
         match self {
@@ -65,6 +73,21 @@ impl Role {
             StorageVolume | StorageLatency | NetworkVolume | Congestion | Load | Account | Context => false,
         }
     }
+}
+
+/// Troubles of different domains are different troubles, also of one component at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Domain {
+    /// Of the disks.
+    #[default]
+    Storage,
+    /// Of the network.
+    Network,
+}
+
+impl Domain {
+    /// All domains.
+    pub const ALL: [Domain; 2] = [Domain::Storage, Domain::Network];
 }
 
 /// What several samples of one slot are averaged over, so that no work is lost in downsampling.

@@ -36,6 +36,7 @@ fn next_command(cause: Cause, part: &str, host: Option<&str>) -> String {
         Cause::ControllerFailed | Cause::DrawerError => format!("read the event log of {part}"),
         Cause::ComponentFault if host.is_none() => format!("read the event log of {part}"),
         Cause::ComponentFault => on_host("multipath -ll; iostat -x 5 3; dmesg -T | tail -50"),
+        Cause::Load => on_host("ss -tin state established; iostat -x 5 3"),
         Cause::SingleLunWorkload => format!("find the jobs with files on {part} (job statistics, lfs find)"),
         Cause::Silent => on_host("uptime; lsblk; dmesg -T | tail -50"),
         Cause::Unknown => format!("laggard diagnose … --explain {part}"),

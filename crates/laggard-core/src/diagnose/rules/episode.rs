@@ -1,19 +1,19 @@
-//! Rules of all that was seen of one component: what of it counts, what the cause is, whether it is worth a report.
+//! Rules of one trouble of one component: what its cause is, and whether it is worth a report.
 //!
-//! The causes are FAST'10's, sections 10.2 and 12, with secondary manifestations dropped by severity first. What that corrects
-//! is the paper's own list: a hog's load also raises await; loss also moves rxbyt and txbyt; a hog's congestion also lowers cwnd.
+//! Of the disks, what their work costs says it (docs/methods.md, "Work and its cost"); where work is not recorded, FAST'10's order,
+//! sections 10.2 and 12, with secondary manifestations told by their severity. Of the network, a collapsed window is loss, more
+//! traffic is a hog.
 
-use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without, window};
+use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::diagnose::case::Relation;
 use crate::diagnose::cause::Cause;
 use crate::diagnose::evidence::{Episode, Evidence, SILENCE_SEVERITY};
 use crate::diagnose::ledger::SlowPiece;
+use crate::diagnose::persistence::Trouble;
 use crate::model::metric::Role;
 use crate::model::{Kind, Metric};
 use crate::stats::Spread;
 
-/// What began after this share of something else that lasted longer came of it.
-const AFTERMATH_AFTER: Bound = Bound::new("after", 0.75, "of the longer trouble");
 /// A device is stalled where nothing was completed in this share of the slow time.
 const MIN_STALLED: Bound = Bound::new("min_stalled", 0.5, "of the slow time");
 /// A neighbour's time does not grow with the requests: the excess of each falls with the queue by more than this power ...
@@ -24,15 +24,11 @@ const MIN_QUEUE_VARIATION: Bound = Bound::new("min_queue_variation", 0.1, "stand
 const MAX_EXCESS_VARIATION: Bound = Bound::new("max_variation", 0.14, "of the median excess");
 /// More work explains a slow device if it lasts at least this share of the slow windows.
 const MIN_WORK_WINDOWS: Bound = Bound::new("min_work_windows", 0.5, "of the slow windows");
-/// A small extra volume explains a slow disk if it lasts at least this share of the slow windows.
-const MIN_VOLUME_WINDOWS: Bound = Bound::new("min_windows", 0.5, "of the slow windows");
 /// A metric this many times less severe than the worst is a secondary manifestation.
 const SECONDARY: Bound = Bound::new("secondary_below", 4.0, "times less severe");
 /// A congestion window below this share of the peers' is loss, whatever the throughput says. A hog leaves about 0.15, five
 /// percent of loss 0.015 to 0.08.
 const MAX_COLLAPSED: Bound = Bound::new("max_window_share", 0.1, "of the peers'");
-/// Each segment acknowledged instead of every second, and some repeated: more than this is other traffic.
-const MAX_ANSWERS: Bound = Bound::new("max_traffic_ratio", 3.0, "times the peers'");
 /// Three windows just above the threshold may be chance in any recording, however short.
 const MIN_IMPACT: Bound = Bound::new("min_impact", 3.5, "persistence times severity");
 /// Chance grows with the square root of the number of windows.
@@ -44,26 +40,6 @@ const MIN_DAY_WINDOWS: Bound = Bound::new("min_day", 192.0, "windows");
 
 /// Episode rules, in the order in which they are asked.
 pub static RULES: &[Rule] = &[
-    Rule {
-        id: "aftermath",
-        scope: Scope::Episode,
-        sentence: "What began only when something else was ending, and lasted less, came of it.",
-        clause: "{metric} began after {began_after} of a trouble of {longer_s} s and lasted {lasted_s} s",
-        origin: "FAST'10, section 12: caches empty themselves when a link is mended; simulated test bench",
-        bounds: &[AFTERMATH_AFTER],
-        ruling: Ruling::Excuses,
-        step: Step::Counts(aftermath),
-    },
-    Rule {
-        id: "small-volume",
-        scope: Scope::Episode,
-        sentence: "A little more to read or write than its peers explains a server's disk that is slow for as long, and nothing else.",
-        clause: "{metric} {level}, its peers' {peers}; {windows} windows, slow in {slow_windows}",
-        origin: "first real campaign: a server that was slow has a little more to do afterwards",
-        bounds: &[MIN_VOLUME_WINDOWS],
-        ruling: Ruling::Excuses,
-        step: Step::Counts(small_volume),
-    },
     Rule {
         id: "all-silent",
         scope: Scope::Episode,
@@ -83,6 +59,26 @@ pub static RULES: &[Rule] = &[
         bounds: &[MAX_COLLAPSED, SECONDARY],
         ruling: Ruling::Indicts(Some(Cause::PacketLoss)),
         step: Step::Cause(collapsed_window),
+    },
+    Rule {
+        id: "lun-load",
+        scope: Scope::Episode,
+        sentence: "A LUN or disk that only has more to do than its peers has a load of its own.",
+        clause: "more work in {windows} windows",
+        origin: "LISA'13, section 5.2.3",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::SingleLunWorkload)),
+        step: Step::Cause(|seen| load(seen).filter(|_| seen.kind != Kind::Server)),
+    },
+    Rule {
+        id: "server-load",
+        scope: Scope::Episode,
+        sentence: "A server that only has more to do than its peers is asked for more.",
+        clause: "more work in {windows} windows",
+        origin: "docs/methods.md, work and its cost",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::Load)),
+        step: Step::Cause(|seen| load(seen).filter(|_| seen.kind == Kind::Server)),
     },
     Rule {
         id: "own-work",
@@ -135,22 +131,22 @@ pub static RULES: &[Rule] = &[
         step: Step::Cause(dear_work),
     },
     Rule {
-        id: "lun-load",
+        id: "lun-volume",
         scope: Scope::Episode,
-        sentence: "A LUN with more volume than its peers, at least nearly as severe as its latency, has a load of its own.",
+        sentence: "A LUN or disk with more volume than its peers, at least nearly as severe as its latency, has a load of its own.",
         clause: "severity of volume {volume}, of latency {latency}",
         origin: "LISA'13, section 5.2.3",
-        bounds: &[SECONDARY],
+        bounds: &[SECONDARY, MIN_WORK_WINDOWS],
         ruling: Ruling::Indicts(Some(Cause::SingleLunWorkload)),
-        step: Step::Cause(lun_load),
+        step: Step::Cause(lun_volume),
     },
     Rule {
         id: "disk-load",
         scope: Scope::Episode,
-        sentence: "A server or disk with more volume than its peers, at least nearly as severe as its latency, has a hog.",
+        sentence: "A server with more volume than its peers, at least nearly as severe as its latency, has a hog.",
         clause: "severity of volume {volume}, of latency {latency}",
         origin: "FAST'10, section 10.2, step 1",
-        bounds: &[SECONDARY],
+        bounds: &[SECONDARY, MIN_WORK_WINDOWS],
         ruling: Ruling::Indicts(Some(Cause::DiskHog)),
         step: Step::Cause(disk_load),
     },
@@ -173,16 +169,6 @@ pub static RULES: &[Rule] = &[
         bounds: &[SECONDARY],
         ruling: Ruling::Indicts(Some(Cause::DiskBusy)),
         step: Step::Cause(slow_disk),
-    },
-    Rule {
-        id: "answers",
-        scope: Scope::Episode,
-        sentence: "Loss makes the acknowledgements grow, which go against the lowered window; a hog's bytes go with it.",
-        clause: "traffic {ratio} times the peers', against the lowered window only",
-        origin: "FAST'10, section 12: delayed and buried ACKs",
-        bounds: &[MAX_ANSWERS],
-        ruling: Ruling::Indicts(Some(Cause::PacketLoss)),
-        step: Step::Cause(answers),
     },
     Rule {
         id: "traffic",
@@ -276,60 +262,11 @@ pub static RULES: &[Rule] = &[
     },
 ];
 
-/// The evidence of one metric, under judgement.
-pub struct Weighed<'a> {
-    /// What the component is.
-    pub kind: Kind,
-    /// The metric.
-    pub metric: Metric,
-    /// What it says.
-    pub evidence: &'a Evidence,
-    /// All that was seen.
-    pub episode: &'a Episode,
-    /// The latency that counts, if there is one; only for volumes.
-    pub latency: Option<&'a Evidence>,
-}
-
-fn aftermath(weighed: &Weighed) -> Option<Numbers> {
-    let lasted = |seen: &Evidence| seen.to.since(seen.from);
-    let own = lasted(weighed.evidence);
-    let began = |other: &Evidence| weighed.evidence.from.since(other.from);
-    let ends = |other: &&Evidence| {
-        // In whole seconds, as the times are.
-        lasted(other) > own && began(other) > (lasted(other) as f64 * AFTERMATH_AFTER.value) as i64
-    };
-    weighed.episode.evidence.values().find(ends).map(|other| {
-        Numbers::of(&[
-            ("began_after", began(other) as f64 / lasted(other) as f64),
-            ("longer_s", lasted(other) as f64),
-            ("lasted_s", own as f64),
-        ])
-    })
-}
-
-fn small_volume(weighed: &Weighed) -> Option<Numbers> {
-    if weighed.kind != Kind::Server || weighed.metric.role() != Role::StorageVolume {
-        return None;
-    }
-    let seen = &weighed.evidence.peak;
-    let is_large = seen.level - seen.peer_level >= window::min_server_volume(weighed.metric);
-    let lasts = |slow: &Evidence| {
-        f64::from(weighed.evidence.windows) >= MIN_VOLUME_WINDOWS.value * f64::from(slow.windows)
-    };
-    let explains = is_large || weighed.latency.is_some_and(lasts);
-    (!explains).then(|| {
-        Numbers::of(&[
-            ("level", seen.level),
-            ("peers", seen.peer_level),
-            ("windows", f64::from(weighed.evidence.windows)),
-            ("slow_windows", weighed.latency.map_or(0.0, |slow| f64::from(slow.windows))),
-        ])
-    })
-}
-
-/// The strongest evidence of each kind that counts.
+/// The strongest evidence of each kind.
 pub struct Symptoms<'a> {
     kind: Kind,
+    /// Nothing of it indicts.
+    is_load: bool,
     episode: &'a Episode,
     volume: Option<&'a Evidence>,
     latency: Option<&'a Evidence>,
@@ -360,41 +297,38 @@ pub struct Named {
 }
 
 /// The strongest explanation of everything that was seen on a component.
-pub fn cause(kind: Kind, episode: &Episode, without: &Without) -> Named {
-    let mut spoken = Vec::new();
-    let symptoms = Symptoms::of(kind, episode, without, &mut spoken);
+pub fn cause(kind: Kind, trouble: &Trouble, without: &Without) -> Named {
+    let symptoms = Symptoms::of(kind, trouble);
     for rule in RULES.iter().filter(|rule| without.asks(rule)) {
         let (Step::Cause(speaks), Ruling::Indicts(Some(cause))) = (rule.step, rule.ruling) else { continue };
         if let Some(numbers) = speaks(&symptoms) {
-            spoken.push(Spoken { rule, metric: None, numbers });
-            return Named { cause, spoken };
+            return Named { cause, spoken: vec![Spoken { rule, metric: None, numbers }] };
         }
     }
-    Named { cause: Cause::Unknown, spoken }
+    Named { cause: Cause::Unknown, spoken: Vec::new() }
 }
 
 impl<'a> Symptoms<'a> {
-    fn of(kind: Kind, episode: &'a Episode, without: &Without, spoken: &mut Vec<Spoken>) -> Symptoms<'a> {
-        let mut strongest = |role: Role, relation: Relation, latency: Option<&'a Evidence>| {
+    fn of(kind: Kind, trouble: &'a Trouble) -> Symptoms<'a> {
+        let episode = &trouble.episode;
+        let strongest = |role: Role, relation: Relation| {
             let matching = episode
                 .evidence
                 .iter()
                 .filter(|(metric, evidence)| metric.role() == role && evidence.relation() == relation);
-            let counts = matching.filter(|(metric, evidence)| {
-                let weighed = Weighed { kind, metric: **metric, evidence, episode, latency };
-                let excused = excused(&weighed, without);
-                spoken.extend(excused);
-                excused.is_none()
-            });
-            counts.map(|(_, evidence)| evidence).max_by(|a, b| a.severity().total_cmp(&b.severity()))
+            matching.map(|(_, evidence)| evidence).max_by(|a, b| a.severity().total_cmp(&b.severity()))
         };
-        let latency = strongest(Role::StorageLatency, Relation::High, None);
-        let volume = strongest(Role::StorageVolume, Relation::High, latency);
-        let traffic = strongest(Role::NetworkVolume, Relation::High, None);
-        let congestion = strongest(Role::Congestion, Relation::Low, None);
-        let cost = strongest(Role::Cost, Relation::High, None);
-        let work = strongest(Role::Work, Relation::High, None);
-        Symptoms { kind, episode, volume, latency, traffic, congestion, cost, work }
+        Symptoms {
+            kind,
+            is_load: trouble.is_load,
+            episode,
+            volume: strongest(Role::StorageVolume, Relation::High),
+            latency: strongest(Role::StorageLatency, Relation::High),
+            traffic: strongest(Role::NetworkVolume, Relation::High),
+            congestion: strongest(Role::Congestion, Relation::Low),
+            cost: strongest(Role::Cost, Relation::High),
+            work: strongest(Role::Work, Relation::High),
+        }
     }
 
     fn is_stored(&self) -> bool {
@@ -404,9 +338,9 @@ impl<'a> Symptoms<'a> {
         }
     }
 
-    /// More volume that is not merely a secondary manifestation of the latency.
+    /// More volume that lasts, and is not merely a secondary manifestation of the latency.
     fn has_load(&self) -> bool {
-        is_primary(severity(self.volume), severity(self.latency))
+        is_primary(severity(self.volume), severity(self.latency)) && lasts(self.volume, self.latency)
     }
 
     fn loads(&self) -> Numbers {
@@ -422,16 +356,6 @@ impl<'a> Symptoms<'a> {
         Numbers::of(&[("latency", severity(self.latency)), ("traffic", severity(self.traffic))])
     }
 
-    fn relates(&self, metric: Metric, relation: Relation) -> bool {
-        self.episode.evidence.get(&metric).is_some_and(|seen| seen.relation() == relation)
-    }
-}
-
-fn excused(weighed: &Weighed, without: &Without) -> Option<Spoken> {
-    RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| {
-        let Step::Counts(speaks) = rule.step else { return None };
-        Some(Spoken { rule, metric: Some(weighed.metric), numbers: speaks(weighed)? })
-    })
 }
 
 fn severity(evidence: Option<&Evidence>) -> f64 {
@@ -440,6 +364,15 @@ fn severity(evidence: Option<&Evidence>) -> f64 {
 
 fn is_primary(part: f64, whole: f64) -> bool {
     part > 0.0 && part * SECONDARY.value >= whole
+}
+
+fn windows(evidence: Option<&Evidence>) -> f64 {
+    evidence.map_or(0.0, |evidence| f64::from(evidence.windows))
+}
+
+/// Whether more to do lasts long enough to explain a slowness.
+fn lasts(more: Option<&Evidence>, slow: Option<&Evidence>) -> bool {
+    windows(more) >= MIN_WORK_WINDOWS.value * windows(slow)
 }
 
 fn all_silent(seen: &Symptoms) -> Option<Numbers> {
@@ -456,13 +389,20 @@ fn collapsed_window(seen: &Symptoms) -> Option<Numbers> {
         .then(|| Numbers::of(&[("ratio", ratio), ("allowed", MAX_COLLAPSED.value)]))
 }
 
+/// More to do than its peers, and nothing else.
+fn load(seen: &Symptoms) -> Option<Numbers> {
+    let windows = seen.episode.evidence.values().map(|evidence| evidence.windows).max()?;
+    seen.is_load.then(|| Numbers::of(&[("windows", f64::from(windows))]))
+}
+
+/// Whether a load is worth a line: more work than the peers'. Volume and latency alone only help to find lost attachments.
+pub fn is_told(load: &Trouble) -> bool {
+    load.episode.evidence.get(&Metric::Work).is_some_and(|work| work.relation() == Relation::High)
+}
+
 fn own_work(seen: &Symptoms) -> Option<Numbers> {
-    let work = seen.work.filter(|_| seen.kind == Kind::Server)?;
-    let slow_windows = seen.cost.map_or(0, |cost| cost.windows);
-    let lasts = f64::from(work.windows) >= MIN_WORK_WINDOWS.value * f64::from(slow_windows);
-    lasts.then(|| {
-        Numbers::of(&[("work_windows", f64::from(work.windows)), ("slow_windows", f64::from(slow_windows))])
-    })
+    let is_hog = seen.work.is_some() && seen.kind == Kind::Server && lasts(seen.work, seen.cost);
+    is_hog.then(|| Numbers::of(&[("work_windows", windows(seen.work)), ("slow_windows", windows(seen.cost))]))
 }
 
 fn dear_lun(seen: &Symptoms) -> Option<Numbers> {
@@ -510,12 +450,12 @@ fn late_requests(seen: &Symptoms) -> Option<Numbers> {
         .then(|| Numbers::of(&[("excess_ms", 1000.0 * excess), ("variation", variation)]))
 }
 
-fn lun_load(seen: &Symptoms) -> Option<Numbers> {
-    (seen.has_load() && seen.is_stored()).then(|| seen.loads())
+fn lun_volume(seen: &Symptoms) -> Option<Numbers> {
+    (seen.has_load() && seen.kind != Kind::Server).then(|| seen.loads())
 }
 
 fn disk_load(seen: &Symptoms) -> Option<Numbers> {
-    (seen.has_load() && !seen.is_stored()).then(|| seen.loads())
+    (seen.has_load() && seen.kind == Kind::Server).then(|| seen.loads())
 }
 
 fn slow_lun(seen: &Symptoms) -> Option<Numbers> {
@@ -524,16 +464,6 @@ fn slow_lun(seen: &Symptoms) -> Option<Numbers> {
 
 fn slow_disk(seen: &Symptoms) -> Option<Numbers> {
     (seen.is_slow() && !seen.is_stored()).then(|| seen.slowness())
-}
-
-fn answers(seen: &Symptoms) -> Option<Numbers> {
-    use Metric::{CwndFromClients, CwndToClients, Rxbyt, Txbyt};
-    let ratio = seen.traffic?.ratio();
-    let is_low = |metric| seen.relates(metric, Relation::Low);
-    let is_high = |metric| seen.relates(metric, Relation::High);
-    let against_the_window = is_low(CwndFromClients) && is_high(Txbyt) && !is_high(Rxbyt)
-        || is_low(CwndToClients) && is_high(Rxbyt) && !is_high(Txbyt);
-    (ratio < MAX_ANSWERS.value && against_the_window).then(|| Numbers::of(&[("ratio", ratio)]))
 }
 
 fn traffic(seen: &Symptoms) -> Option<Numbers> {
@@ -569,7 +499,7 @@ pub fn checklist(diverges: impl Fn(Metric) -> bool) -> Cause {
 }
 
 /// A trouble that may be worth an administrator's time.
-pub struct Trouble {
+pub struct Impact {
     /// Persistence times severity.
     pub impact: f64,
     /// Windows of the group that were judged.
@@ -580,7 +510,7 @@ pub struct Trouble {
     pub is_trained: bool,
 }
 
-impl Trouble {
+impl Impact {
     /// The least impact that is reported.
     fn min_impact(&self) -> f64 {
         if self.is_trained {
@@ -601,7 +531,7 @@ impl Trouble {
     }
 }
 
-fn impact(trouble: &Trouble) -> Option<Numbers> {
+fn impact(trouble: &Impact) -> Option<Numbers> {
     let needed = trouble.min_impact();
     (trouble.impact < needed).then(|| Numbers::of(&[("impact", trouble.impact), ("needed", needed)]))
 }

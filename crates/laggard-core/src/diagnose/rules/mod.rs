@@ -1,7 +1,7 @@
 //! The rules that decide, as data: one ordered table at three scopes.
 //!
 //! - [`window`]: one component in one window and one metric. Does it differ from its peers, and does the difference matter?
-//! - [`episode`]: all that was seen of one component. What of it counts, what is the cause, is it worth a report?
+//! - [`episode`]: one trouble of one component. What is the cause, is it worth a report?
 //! - [`site`]: all components in trouble, and the topology. Which part explains them? What could not be judged?
 //!
 //! A rule is one entry: its id, one sentence, its origin, its bounds, what it rules, and the function that says whether it
@@ -16,7 +16,7 @@ pub use super::bound::{Bound, Numbers};
 
 use super::cause::Cause;
 use super::incident::UndecidedReason;
-use episode::{Symptoms, Trouble, Weighed};
+use episode::{Impact, Symptoms};
 use site::{Claim, GroupState, SharedTrouble, Site};
 
 /// What a rule decides upon.
@@ -87,12 +87,10 @@ pub enum Step {
     Published,
     /// Window: did it last? Asked by the filter of each metric.
     Lasts,
-    /// Episode: does the evidence of one metric count? A rule that speaks says no.
-    Counts(fn(&Weighed) -> Option<Numbers>),
     /// Episode: what is the cause?
     Cause(fn(&Symptoms) -> Option<Numbers>),
     /// Episode: is it worth a report? A rule that speaks says no.
-    Reported(fn(&Trouble) -> Option<Numbers>),
+    Reported(fn(&Impact) -> Option<Numbers>),
     /// Site: which parts explain the components in trouble? Asked until it has no more to say.
     Part(fn(&mut Site) -> Vec<Claim>),
     /// Site: which of those parts failed together?

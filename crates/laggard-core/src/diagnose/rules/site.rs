@@ -12,8 +12,10 @@ use crate::diagnose::case::Relation;
 use crate::diagnose::cause::Cause;
 use crate::diagnose::evidence::{Episode, Evidence};
 use crate::diagnose::incident::{UndecidedGroup, UndecidedReason};
+use crate::diagnose::persistence::Trouble;
 use crate::grid::{FEWEST_PEERS, Params};
 use crate::ids::{ComponentId, UnixSeconds};
+use crate::model::groups::Component;
 use crate::model::{Kind, Part, Roster};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,8 +25,12 @@ const DOWN_SHARE: Bound = Bound::new("min_lost", 0.9, "of its LUNs");
 const DOWN_LUNS: Bound = Bound::new("min_luns", 2.0, "LUNs");
 /// Servers behind one controller that went down together ...
 const MIN_SERVERS: Bound = Bound::new("min_servers", 3.0, "servers");
-/// ... within this time.
+/// ... within this time ...
 const TOGETHER_WITHIN: Bound = Bound::new("within", 3600.0, "s");
+/// ... or fewer, at the same moment.
+const FEWER_SERVERS: Bound = Bound::new("fewer_servers", 2.0, "servers");
+/// Seconds that are the same moment, as well as windows can tell.
+const AT_ONCE: Bound = Bound::new("at_once", 300.0, "s");
 /// Attachments of a LUN that are unused, where none was recorded that carries its load.
 const MIN_UNUSED: Bound = Bound::new("min_unused", 2.0, "attachments");
 /// With no more attachments than this the attachment itself is named, with more its server.
@@ -62,7 +68,7 @@ pub static RULES: &[Rule] = &[
         sentence: "Servers that went down at one time behind one controller did not go by themselves: one of a pair of controllers failed.",
         clause: "{servers} servers within {seconds} s",
         origin: "LISA'13, table 4",
-        bounds: &[MIN_SERVERS, TOGETHER_WITHIN],
+        bounds: &[MIN_SERVERS, TOGETHER_WITHIN, FEWER_SERVERS, AT_ONCE],
         ruling: Ruling::Explains,
         step: Step::Together(controller_of_servers),
     },
@@ -232,6 +238,10 @@ pub fn undecided(group: &GroupState, without: &Without) -> Option<UndecidedGroup
     })
 }
 
+/// A trouble among all that are open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TroubleId(usize);
+
 /// A part that explains components in trouble.
 #[derive(Debug, Clone)]
 pub struct Claim {
@@ -240,31 +250,36 @@ pub struct Claim {
     /// Why it limps; none if the components' own causes say it.
     pub cause: Option<Cause>,
     /// What it explains.
-    pub explained: Vec<ComponentId>,
+    pub explained: Vec<TroubleId>,
     /// What the claim rests upon.
     pub numbers: Numbers,
     /// Whether it was made of the claims of several parts.
     pub is_merged: bool,
 }
 
-/// A LUN that lost its attachments.
+/// A LUN that lost its attachments, at one time.
 #[derive(Debug)]
 struct LostLun {
+    lun: String,
     /// The attachment that should serve it, if it was recorded.
     preferred: Option<ComponentId>,
-    /// All components that show the loss.
-    shown: Vec<ComponentId>,
+    /// All troubles that show the loss.
+    shown: Vec<TroubleId>,
+    /// When it was lost.
+    since: UnixSeconds,
 }
 
 /// Everything in trouble that no part explains yet.
 pub struct Site<'a> {
     roster: &'a Roster,
     without: &'a Without,
-    open: BTreeMap<ComponentId, Episode>,
-    lost: BTreeMap<String, LostLun>,
+    open: BTreeMap<TroubleId, Trouble>,
+    /// Components that only have more to do than their peers.
+    loads: BTreeMap<TroubleId, Trouble>,
+    lost: Vec<LostLun>,
 }
 
-/// A claim that was accepted, with the episodes of what it explains, worst first.
+/// A claim that was accepted, with the troubles that it explains, worst first.
 pub struct Explained {
     /// The rule that made it.
     pub rule: &'static Rule,
@@ -272,81 +287,98 @@ pub struct Explained {
     pub claim: Claim,
     /// Why it limps.
     pub named: Named,
-    /// Components and their episodes.
-    pub episodes: Vec<(ComponentId, Episode)>,
+    /// What it explains.
+    pub troubles: Vec<Trouble>,
 }
 
-/// The parts that explain the components in trouble.
-pub fn explain(
-    roster: &Roster,
-    suspects: BTreeMap<ComponentId, Episode>,
-    without: &Without,
-) -> Vec<Explained> {
-    let lost = lost_luns(roster, &suspects);
-    let mut site = Site { roster, without, open: suspects, lost };
-    let mut explained = Vec::new();
-    for rule in RULES.iter().filter(|rule| without.asks(rule)) {
-        let Step::Part(claims) = rule.step else { continue };
-        loop {
-            let mut found = claims(&mut site);
-            let open = site.open.len();
-            if found.is_empty() {
-                break;
-            }
-            let mut merged_by = rule;
-            for together in RULES.iter().filter(|rule| without.asks(rule)) {
-                if let Step::Together(merge) = together.step {
-                    (found, merged_by) = (merge(&site, found), together);
-                }
-            }
-            for claim in found {
-                let rule = if claim.is_merged { merged_by } else { rule };
-                explained.push(site.settle(rule, claim));
-            }
-            if site.open.len() == open {
-                // Claims that explain nothing would come again and again.
-                break;
-            }
-        }
-    }
+/// The parts that explain the components in trouble, then those that explain loads.
+pub fn explain(roster: &Roster, troubles: Vec<Trouble>, without: &Without) -> Vec<Explained> {
+    let numbered = troubles.into_iter().enumerate().map(|(index, trouble)| (TroubleId(index), trouble));
+    let (loads, open): (BTreeMap<_, _>, BTreeMap<_, _>) = numbered.partition(|(_, trouble)| trouble.is_load);
+    let mut site = Site { roster, without, open, loads, lost: Vec::new() };
+    site.lost = lost_luns(&site);
+    let mut explained = site.claims();
+    // What is left of the loads is told, too, by the same parts.
+    site.open = std::mem::take(&mut site.loads).into_iter().filter(|(_, load)| episode::is_told(load)).collect();
+    explained.extend(site.claims());
     explained
 }
 
 impl Site<'_> {
-    /// Takes what a claim explains out of the open trouble.
-    fn settle(&mut self, rule: &'static Rule, claim: Claim) -> Explained {
-        let named = match claim.cause {
-            Some(cause) => Named { cause, spoken: Vec::new() },
-            None if claim.explained.len() == 1 => self.own_cause(claim.explained[0]),
-            None => self.shared_cause(&claim),
-        };
-        let taken = claim.explained.iter().filter_map(|id| Some((*id, self.open.remove(id)?)));
-        let mut episodes: Vec<(ComponentId, Episode)> = taken.collect();
-        episodes.sort_by(|a, b| b.1.impact().total_cmp(&a.1.impact()));
-        Explained { rule, claim, named, episodes }
+    /// Asks the rules for parts until nothing is open.
+    fn claims(&mut self) -> Vec<Explained> {
+        let mut explained = Vec::new();
+        for rule in RULES.iter().filter(|rule| self.without.asks(rule)) {
+            let Step::Part(claims) = rule.step else { continue };
+            loop {
+                let mut found = claims(self);
+                let open = self.open.len();
+                if found.is_empty() {
+                    break;
+                }
+                let mut merged_by = rule;
+                for together in RULES.iter().filter(|rule| self.without.asks(rule)) {
+                    if let Step::Together(merge) = together.step {
+                        (found, merged_by) = (merge(self, found), together);
+                    }
+                }
+                for claim in found {
+                    let rule = if claim.is_merged { merged_by } else { rule };
+                    explained.push(self.settle(rule, claim));
+                }
+                if self.open.len() == open {
+                    // Claims that explain nothing would come again and again.
+                    break;
+                }
+            }
+        }
+        explained
     }
 
-    fn own_cause(&self, id: ComponentId) -> Named {
-        episode::cause(self.roster.components[id].kind, &self.open[&id], self.without)
+    fn trouble(&self, id: TroubleId) -> Option<&Trouble> {
+        self.open.get(&id).or_else(|| self.loads.get(&id))
+    }
+
+    fn component(&self, trouble: &Trouble) -> &Component {
+        &self.roster.components[trouble.component]
+    }
+
+    /// Takes what a claim explains out of the open trouble.
+    fn settle(&mut self, rule: &'static Rule, claim: Claim) -> Explained {
+        let own = claim.explained.first().filter(|_| claim.explained.len() == 1);
+        let named = match (claim.cause, own.and_then(|id| self.open.get(id))) {
+            (Some(cause), _) => Named { cause, spoken: Vec::new() },
+            (None, Some(trouble)) => self.own_cause(trouble),
+            (None, None) => self.shared_cause(&claim),
+        };
+        let mut take = |id: &TroubleId| self.open.remove(id).or_else(|| self.loads.remove(id));
+        let mut troubles: Vec<Trouble> = claim.explained.iter().filter_map(&mut take).collect();
+        troubles.sort_by(|a, b| b.episode.impact().total_cmp(&a.episode.impact()));
+        Explained { rule, claim, named, troubles }
+    }
+
+    fn own_cause(&self, trouble: &Trouble) -> Named {
+        episode::cause(self.component(trouble).kind, trouble, self.without)
     }
 
     /// Why the components behind one part are in trouble together.
     fn shared_cause(&self, claim: &Claim) -> Named {
+        let explained: Vec<&Trouble> = claim.explained.iter().filter_map(|id| self.open.get(id)).collect();
         let mut votes: BTreeMap<Cause, usize> = BTreeMap::new();
-        for &id in &claim.explained {
-            *votes.entry(self.own_cause(id).cause).or_default() += 1;
+        for trouble in &explained {
+            *votes.entry(self.own_cause(trouble).cause).or_default() += 1;
         }
         let most = votes.into_iter().max_by_key(|(_, count)| *count);
-        let is_jittery = |id: &&ComponentId| self.open[id].evidence.values().any(Evidence::jitters);
-        let is_preferred = |id: &ComponentId| {
-            self.roster.components[*id].attachment.as_ref().is_some_and(|known| known.priority == 1)
+        let is_jittery = |trouble: &&&Trouble| trouble.episode.evidence.values().any(Evidence::jitters);
+        let is_preferred = |trouble: &Trouble| {
+            self.component(trouble).attachment.as_ref().is_some_and(|known| known.priority == 1)
         };
         let shared = SharedTrouble {
             kind: claim.part.kind,
             most: most.map_or(Cause::Unknown, |(cause, _)| cause),
-            components: claim.explained.len(),
-            jittery: claim.explained.iter().filter(is_jittery).count(),
-            is_unused: claim.explained.iter().all(|id| is_preferred(id) && is_unused(&self.open[id])),
+            components: explained.len(),
+            jittery: explained.iter().filter(is_jittery).count(),
+            is_unused: explained.iter().all(|trouble| is_preferred(trouble) && is_unused(&trouble.episode)),
         };
         let speaks = |rule: &'static Rule| {
             let Step::SharedCause(speaks) = rule.step else { return None };
@@ -388,7 +420,7 @@ pub fn jitters(variation: f64, peers: f64) -> bool {
 }
 
 fn part_fault(shared: &SharedTrouble) -> Option<Cause> {
-    (shared.most == Cause::DiskBusy).then_some(Cause::ComponentFault)
+    matches!(shared.most, Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow).then_some(Cause::ComponentFault)
 }
 
 fn majority(shared: &SharedTrouble) -> Option<Cause> {
@@ -401,56 +433,101 @@ fn is_unused(episode: &Episode) -> bool {
 }
 
 /// LUNs that lost an attachment.
-fn lost_luns(roster: &Roster, open: &BTreeMap<ComponentId, Episode>) -> BTreeMap<String, LostLun> {
+fn lost_luns(site: &Site) -> Vec<LostLun> {
     let mut by_lun: BTreeMap<&String, Vec<(u32, ComponentId)>> = BTreeMap::new();
-    for (id, component) in roster.components.enumerate() {
+    for (id, component) in site.roster.components.enumerate() {
         if let Some(attachment) = &component.attachment {
             by_lun.entry(&attachment.lun).or_default().push((attachment.priority, id));
         }
     }
-    let is_unused = |id: ComponentId| open.get(&id).is_some_and(is_unused);
-    let is_loaded = |id: ComponentId| open.get(&id).is_some_and(|episode| episode.is_mostly(Relation::High));
-    let mut lost = BTreeMap::new();
+    let mut of_component: BTreeMap<ComponentId, Vec<TroubleId>> = BTreeMap::new();
+    for (id, trouble) in site.open.iter().chain(&site.loads) {
+        of_component.entry(trouble.component).or_default().push(*id);
+    }
+    let mut lost = Vec::new();
     for (lun, mut attachments) in by_lun {
         attachments.sort_unstable();
-        // The one that takes the load; all before it must be unused or have never been recorded. Where all are unused, one that was
-        // not recorded has it.
-        let taker = attachments.iter().position(|&(priority, id)| priority > 1 && is_loaded(id));
-        let before = &attachments[..taker.unwrap_or(attachments.len())];
-        let is_seen_by_one = taker.is_none() && (before.len() as f64) < MIN_UNUSED.value;
-        if before.iter().any(|&(_, id)| !is_unused(id)) || is_seen_by_one {
-            continue;
+        let troubles = |component: ComponentId| {
+            let known = of_component.get(&component).map_or(&[][..], Vec::as_slice);
+            known.iter().filter_map(|id| Some((*id, site.trouble(*id)?)))
+        };
+        // Each time in which the first of them is unused; without it, each time in which another has a load.
+        let Some(&(priority, first)) = attachments.first() else { continue };
+        let is_preferred = priority == 1;
+        let times: Vec<(TroubleId, &Trouble)> = troubles(first)
+            .filter(|(_, trouble)| match is_preferred {
+                true => !trouble.is_load && is_unused(&trouble.episode),
+                false => is_unused(&trouble.episode) || is_loaded(trouble),
+            })
+            .collect();
+        for (id, time) in times {
+            let at_that_time = |component: ComponentId, is_wanted: &dyn Fn(&Trouble) -> bool| {
+                let mut found = troubles(component)
+                    .filter(|(_, trouble)| is_wanted(trouble) && trouble.episode.overlaps(&time.episode));
+                found.next().map(|(id, _)| id)
+            };
+            let unused = |component: ComponentId| {
+                at_that_time(component, &|trouble| !trouble.is_load && is_unused(&trouble.episode))
+            };
+            let loaded = |component: ComponentId| at_that_time(component, &is_loaded);
+            // The one that takes the load; all before it must be unused or have never been recorded. Where all are unused, one that was
+            // not recorded has it.
+            let taker = attachments.iter().position(|&(priority, id)| priority > 1 && loaded(id).is_some());
+            let before = &attachments[..taker.unwrap_or(attachments.len())];
+            let is_seen_by_one = taker.is_none() && (before.len() as f64) < MIN_UNUSED.value;
+            let shown: Option<Vec<TroubleId>> = before.iter().map(|&(_, id)| unused(id)).collect();
+            let Some(mut shown) = shown.filter(|_| !is_seen_by_one) else { continue };
+            shown.extend(taker.and_then(|taker| loaded(attachments[taker].1)));
+            if !shown.contains(&id) {
+                continue;
+            }
+            let preferred = before.first().map(|&(_, id)| id);
+            lost.push(LostLun { lun: lun.clone(), preferred, shown, since: time.episode.first });
         }
-        let shown = before.iter().map(|&(_, id)| id).chain(taker.map(|taker| attachments[taker].1));
-        let preferred = before.first().map(|&(_, id)| id);
-        lost.insert(lun.clone(), LostLun { preferred, shown: shown.collect() });
     }
+    lost.sort_by_key(|lost| lost.since);
     lost
 }
 
-/// Parts all of whose preferred attachments are lost; the one that explains most first.
+/// Whether a component has more to do than its peers.
+fn is_loaded(trouble: &Trouble) -> bool {
+    trouble.episode.is_mostly(Relation::High)
+}
+
+/// Parts all of whose preferred attachments are lost at one time; the one that explains most first.
 fn parts_down(site: &mut Site) -> Vec<Claim> {
     let mut down = Vec::new();
     while let Some(found) = part_down(site) {
-        let lost = found.lost.iter().filter_map(|lun| site.lost.remove(lun));
-        let mut explained: Vec<ComponentId> = lost.flat_map(|lun| lun.shown).collect();
+        let mut explained: Vec<TroubleId> = Vec::new();
+        site.lost.retain(|lost| {
+            let is_found = found.luns.contains(&lost.lun) && found.since.contains(&lost.since);
+            explained.extend(lost.shown.iter().filter(|_| is_found));
+            !is_found
+        });
         // What else went quiet with it: attachments that it held as a second choice.
-        let depends = |id: ComponentId| site.roster.components[id].parts.contains(&found.part);
-        let quiet = site.open.iter().filter(|(id, episode)| depends(**id) && is_unused(episode));
+        let seen: Vec<&Trouble> = explained.iter().filter_map(|id| site.open.get(id)).collect();
+        let (from, to) = (seen.iter().map(|seen| seen.episode.first).min(), seen.iter().map(|seen| seen.episode.last).max());
+        let quiet = site.open.iter().filter(|(_, trouble)| {
+            let is_then = from.is_some_and(|from| trouble.episode.last >= from) && to.is_some_and(|to| trouble.episode.first <= to);
+            is_then && site.component(trouble).parts.contains(&found.part) && is_unused(&trouble.episode)
+        });
         explained.extend(quiet.map(|(id, _)| *id));
+        explained.sort_unstable();
+        explained.dedup();
         let cause = if found.part.kind == Kind::Server { Cause::ServerDown } else { Cause::ControllerFailed };
-        let numbers = Numbers::of(&[("lost", found.lost.len() as f64), ("luns", found.luns as f64)]);
+        let numbers = Numbers::of(&[("lost", found.luns.len() as f64), ("luns", found.served as f64)]);
         down.push(Claim { part: found.part, cause: Some(cause), explained, numbers, is_merged: false });
     }
     down
 }
 
-/// A part and the LUNs that it lost.
+/// A part and the LUNs that it lost at one time.
 struct Down {
     part: Part,
-    lost: Vec<String>,
+    luns: BTreeSet<String>,
+    since: std::ops::RangeInclusive<UnixSeconds>,
     /// LUNs that it should serve first.
-    luns: usize,
+    served: usize,
 }
 
 /// A server or controller that has lost (nearly) all LUNs it should serve first.
@@ -466,27 +543,35 @@ fn part_down(site: &Site) -> Option<Down> {
         }
     }
     let candidates = served.into_iter().filter_map(|(part, luns)| {
-        let lost: Vec<String> =
-            luns.iter().filter(|lun| site.lost.contains_key(**lun)).map(|lun| (*lun).clone()).collect();
-        let count = lost.len() as f64;
-        (count >= DOWN_LUNS.value && count >= DOWN_SHARE.value * luns.len() as f64).then(|| Down {
-            part: part.clone(),
-            lost,
-            luns: luns.len(),
-        })
+        let lost: Vec<&LostLun> = site.lost.iter().filter(|lost| luns.contains(&lost.lun)).collect();
+        // Lost one soon after the other, in the order of time.
+        let times = lost.chunk_by(|a, b| b.since.since(a.since) as f64 <= TOGETHER_WITHIN.value);
+        let down = times.filter_map(|lost| {
+            let names: BTreeSet<String> = lost.iter().map(|lost| lost.lun.clone()).collect();
+            let count = names.len() as f64;
+            let since = lost.first()?.since..=lost.last()?.since;
+            (count >= DOWN_LUNS.value && count >= DOWN_SHARE.value * luns.len() as f64).then(|| Down {
+                part: part.clone(),
+                luns: names,
+                since,
+                served: luns.len(),
+            })
+        });
+        down.max_by_key(|down| down.luns.len())
     });
     // A controller with one server behind it: the server is the smaller claim.
-    candidates.max_by_key(|down| (down.lost.len(), down.part.kind == Kind::Server))
+    candidates.max_by_key(|down| (down.luns.len(), down.part.kind == Kind::Server))
 }
 
 fn controller_of_servers(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
     let controller = |claim: &Claim| {
-        let parts = claim.explained.iter().flat_map(|&id| &site.roster.components[id].parts);
+        let explained = claim.explained.iter().filter_map(|id| site.trouble(*id));
+        let parts = explained.flat_map(|trouble| &site.component(trouble).parts);
         let controllers: BTreeSet<&Part> = parts.filter(|part| part.kind == Kind::Controller).collect();
         controllers.first().filter(|_| controllers.len() == 1).map(|part| (*part).clone())
     };
     let since = |claim: &Claim| {
-        let first = claim.explained.iter().filter_map(|id| Some(site.open.get(id)?.first));
+        let first = claim.explained.iter().filter_map(|id| Some(site.open.get(id)?.episode.first));
         first.min().unwrap_or_default()
     };
     let mut found: Vec<Claim> = Vec::new();
@@ -501,8 +586,11 @@ fn controller_of_servers(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
         let times = servers.iter().map(&since);
         let first: UnixSeconds = times.clone().min().unwrap_or_default();
         let within_s = times.max().unwrap_or_default().since(first) as f64;
-        if servers.len() as f64 >= MIN_SERVERS.value && within_s <= TOGETHER_WITHIN.value {
-            let numbers = Numbers::of(&[("servers", servers.len() as f64), ("seconds", within_s)]);
+        let count = servers.len() as f64;
+        let is_soon = count >= MIN_SERVERS.value && within_s <= TOGETHER_WITHIN.value;
+        let is_at_once = count >= FEWER_SERVERS.value && within_s <= AT_ONCE.value;
+        if is_soon || is_at_once {
+            let numbers = Numbers::of(&[("servers", count), ("seconds", within_s)]);
             let explained = servers.into_iter().flat_map(|claim| claim.explained).collect();
             let cause = Some(Cause::ControllerFailed);
             found.push(Claim { part: controller, cause, explained, numbers, is_merged: true });
@@ -515,36 +603,42 @@ fn controller_of_servers(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
 
 /// Misconfiguration or a bad state, gathered by the server that lost the LUNs.
 fn lost_attachments(site: &mut Site) -> Vec<Claim> {
-    let mut by_server: BTreeMap<String, Vec<ComponentId>> = BTreeMap::new();
-    for (lun, lost) in std::mem::take(&mut site.lost) {
+    let mut by_server: BTreeMap<String, Vec<LostLun>> = BTreeMap::new();
+    for lost in std::mem::take(&mut site.lost) {
         let server = lost.preferred.and_then(|id| site.roster.components[id].part(Kind::Server));
-        by_server.entry(server.map_or(lun, String::from)).or_default().extend(lost.shown);
+        by_server.entry(server.unwrap_or(&lost.lun).into()).or_default().push(lost);
     }
-    let claim = |(server, shown): (String, Vec<ComponentId>)| {
-        let is_alone = shown.len() as f64 <= MAX_ALONE.value;
-        let part = match shown.first() {
-            Some(&id) if is_alone => Part::new(Kind::Attachment, site.roster.name(id)),
-            _ => Part::new(Kind::Server, server),
-        };
-        let numbers = Numbers::of(&[("components", shown.len() as f64)]);
-        Claim { part, cause: Some(Cause::LostAttachment), explained: shown, numbers, is_merged: false }
-    };
-    by_server.into_iter().map(claim).collect()
+    let mut claims = Vec::new();
+    for (server, lost) in by_server {
+        // Lost one soon after the other, in the order of time.
+        for lost in lost.chunk_by(|a, b| b.since.since(a.since) as f64 <= TOGETHER_WITHIN.value) {
+            let shown: Vec<TroubleId> = lost.iter().flat_map(|lost| lost.shown.iter().copied()).collect();
+            let is_alone = shown.len() as f64 <= MAX_ALONE.value;
+            let part = match shown.first().and_then(|id| site.trouble(*id)) {
+                Some(trouble) if is_alone => Part::new(Kind::Attachment, &site.component(trouble).name),
+                _ => Part::new(Kind::Server, &server),
+            };
+            let numbers = Numbers::of(&[("components", shown.len() as f64)]);
+            let cause = Some(Cause::LostAttachment);
+            claims.push(Claim { part, cause, explained: shown, numbers, is_merged: false });
+        }
+    }
+    claims
 }
 
 /// A part behind which trouble is dense, and what it explains.
 struct Dense {
     part: Part,
-    explained: Vec<ComponentId>,
+    explained: Vec<TroubleId>,
     components: usize,
-    /// Share of its components that is in trouble, and of all others.
+    /// Share of its components that is in trouble, and of all others at that time.
     inside: f64,
     outside: f64,
 }
 
 fn dense_part(site: &mut Site) -> Vec<Claim> {
     let (roster, open) = (site.roster, &site.open);
-    let groups: BTreeSet<_> = open.keys().map(|&id| roster.components[id].group).collect();
+    let groups: BTreeSet<_> = open.values().map(|trouble| site.component(trouble).group).collect();
     // Only groups with trouble count: idle secondaries say nothing about the primaries' controller.
     let in_groups: Vec<ComponentId> =
         groups.iter().flat_map(|&group| roster.groups[group].members.iter().copied()).collect();
@@ -554,16 +648,27 @@ fn dense_part(site: &mut Site) -> Vec<Claim> {
             behind.entry(part).or_default().push(id);
         }
     }
-    let candidate = |(part, members): (&Part, Vec<ComponentId>)| {
-        let suspects: Vec<ComponentId> = members.iter().copied().filter(|id| open.contains_key(id)).collect();
-        let worst = suspects.iter().max_by(|a, b| open[a].impact().total_cmp(&open[b].impact()))?;
-        let (from, to) = (open[worst].first, open[worst].last);
-        let at_that_time = |id: &ComponentId| open[id].first <= to && open[id].last >= from;
-        let explained: Vec<ComponentId> = suspects.into_iter().filter(at_that_time).collect();
-        let inside = explained.len() as f64 / members.len() as f64;
-        let outside = (open.len() - explained.len()) as f64 / (in_groups.len() - members.len()).max(1) as f64;
-        let is_several =
-            explained.len() as f64 >= MIN_COMPONENTS.value || explained.len() == 2 && members.len() == 2;
+    let mut by_part: BTreeMap<&Part, Vec<TroubleId>> = BTreeMap::new();
+    for (id, trouble) in open {
+        for part in &site.component(trouble).parts {
+            by_part.entry(part).or_default().push(*id);
+        }
+    }
+    let candidate = |(part, suspects): (&Part, &Vec<TroubleId>)| {
+        let members = &behind[part];
+        let worst = suspects.iter().max_by(|a, b| open[a].episode.impact().total_cmp(&open[b].episode.impact()))?;
+        let time = &open[worst].episode;
+        // Trouble of another kind, or at another time, is another trouble.
+        let is_then = |trouble: &Trouble| {
+            trouble.episode.domain == time.domain && trouble.episode.overlaps(time)
+        };
+        let explained: Vec<TroubleId> = suspects.iter().copied().filter(|id| is_then(&open[id])).collect();
+        let count = |ids: &mut dyn Iterator<Item = ComponentId>| ids.collect::<BTreeSet<_>>().len() as f64;
+        let inside_count = count(&mut explained.iter().map(|id| open[id].component));
+        let all_count = count(&mut open.values().filter(|trouble| is_then(trouble)).map(|trouble| trouble.component));
+        let inside = inside_count / members.len() as f64;
+        let outside = (all_count - inside_count) / (in_groups.len() - members.len()).max(1) as f64;
+        let is_several = inside_count >= MIN_COMPONENTS.value || inside_count == 2.0 && members.len() == 2;
         // With nothing outside to compare with, the whole group would be accused: that is no peer comparison.
         let is_comparable = members.len() < in_groups.len();
         let is_dense = inside >= MIN_DENSITY.value && inside >= MIN_DENSITY_RATIO.value * outside;
@@ -575,7 +680,7 @@ fn dense_part(site: &mut Site) -> Vec<Claim> {
             outside,
         })
     };
-    let best = behind.into_iter().filter_map(candidate).max_by(|a, b| {
+    let best = by_part.iter().filter_map(|(part, suspects)| candidate((part, suspects))).max_by(|a, b| {
         let by_count = a.explained.len().cmp(&b.explained.len());
         by_count.then(a.inside.total_cmp(&b.inside)).then(b.part.kind.cmp(&a.part.kind))
     });
@@ -594,12 +699,12 @@ fn dense_part(site: &mut Site) -> Vec<Claim> {
 }
 
 fn alone(site: &mut Site) -> Vec<Claim> {
-    let claim = |&id: &ComponentId| {
-        let known = &site.roster.components[id];
+    let claim = |(id, trouble): (&TroubleId, &Trouble)| {
+        let known = site.component(trouble);
         let part = Part::new(known.kind, &known.name);
-        Claim { part, cause: None, explained: vec![id], numbers: Numbers::NONE, is_merged: false }
+        Claim { part, cause: None, explained: vec![*id], numbers: Numbers::NONE, is_merged: false }
     };
-    site.open.keys().map(claim).collect()
+    site.open.iter().map(claim).collect()
 }
 
 #[cfg(test)]

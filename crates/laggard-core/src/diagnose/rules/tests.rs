@@ -10,7 +10,7 @@ fn ids_are_unique_and_rules_stand_in_the_table_of_their_scope() {
             Step::Exceeds(_) | Step::Differs(_) | Step::Matters(_) | Step::Published | Step::Lasts => {
                 Scope::Window
             }
-            Step::Counts(_) | Step::Cause(_) | Step::Reported(_) => Scope::Episode,
+            Step::Cause(_) | Step::Reported(_) => Scope::Episode,
             Step::Part(_) | Step::Together(_) | Step::SharedCause(_) | Step::Judged(_) | Step::HasData(_) => {
                 Scope::Site
             }

@@ -6,7 +6,7 @@
 
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Score;
-use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Relation};
+use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Reading, Relation};
 use crate::diagnose::cause::Cause;
 use crate::model::metric::Role;
 use crate::model::{Kind, Metric};
@@ -35,6 +35,14 @@ const MIN_LOST_SHARE: Bound = Bound::new("min_lost_share", 0.005, "of the time")
 pub const MIN_WORK: Bound = Bound::new("min_work", 0.15, "of the time");
 /// Share of a server's extra work that came by the network: then no process of the server does it.
 const MIN_BY_NETWORK: Bound = Bound::new("min_by_network", 0.5, "of its extra bytes");
+/// Share of a server's extra traffic that its disk read or wrote: then it is the file system's own.
+const MIN_BY_DISK: Bound = Bound::new("min_by_disk", 0.5, "of its extra bytes");
+/// The network tells what disks are asked for where it carried this share of the bytes of the peers' disks.
+const MIN_ACCOUNTED: Bound = Bound::new("min_accounted", 0.8, "of the peers' bytes");
+/// Otherwise extra work is of another kind than the peers' by its request size ...
+const MIN_SIZE_RATIO: Bound = Bound::new("min_size_ratio", 2.0, "times the peers' request size, or a part of it");
+/// ... or by the share of it that is read.
+const MIN_READ_DIFFERENCE: Bound = Bound::new("min_read_difference", 0.5, "more or less of it read");
 /// Segments at which a congestion window is held down ...
 const MAX_SEGMENTS: Bound = Bound::new("max_window", 10.0, "segments");
 /// ... or the share of its peers' window.
@@ -187,12 +195,22 @@ pub static RULES: &[Rule] = &[
     Rule {
         id: "asked-for",
         scope: Scope::Window,
-        sentence: "More work than its peers' is a load, not a fault, unless it is a server's and did not come by the network.",
+        sentence: "More work than its peers' is a load, unless it is a server's, did not come by the network, and is of another kind or the network tells.",
         clause: "{metric} {level} of the time, its peers' {peers}; {by_network} of the extra bytes came by the network",
         origin: "FAST'10, section 12; docs/methods.md, work and its cost",
-        bounds: &[MIN_BY_NETWORK],
+        bounds: &[MIN_BY_NETWORK, MIN_ACCOUNTED, MIN_SIZE_RATIO, MIN_READ_DIFFERENCE],
         ruling: Ruling::Explains,
         step: Step::Matters(asked_for),
+    },
+    Rule {
+        id: "served",
+        scope: Scope::Window,
+        sentence: "More traffic than its peers' that its disk read or wrote as well is the file system's own.",
+        clause: "{metric} {level}, its peers' {peers}; {by_disk} of the extra bytes went to or came from its disk",
+        origin: "uneven load, as at most sites: a server that is asked for more has no hog",
+        bounds: &[MIN_BY_DISK],
+        ruling: Ruling::Explains,
+        step: Step::Matters(served),
     },
     Rule {
         id: "server-volume",
@@ -307,7 +325,6 @@ pub fn decide(case: &Case, without: &Without) -> Option<Decision> {
             Step::Matters(speaks) => (speaks(case)?, case.relation()),
             Step::Published
             | Step::Lasts
-            | Step::Counts(_)
             | Step::Cause(_)
             | Step::Reported(_)
             | Step::Part(_)
@@ -501,15 +518,49 @@ fn cost_decides(case: &Case) -> Option<Numbers> {
     Some(Numbers::of(&[("ratio", seen.ratio), ("cost", account.ratio()), ("lost", account.lost())]))
 }
 
-/// Share of the extra bytes of a server's disk that also went over its network; NaN where that is not recorded.
-fn by_network(case: &Case) -> f64 {
-    /// Bytes of a sector.
-    const SECTOR: f64 = 512.0;
-    let extra = |metric: Metric| case.reading_of(metric).map(|seen| seen.difference().max(0.0));
-    let (Some(sent), Some(received)) = (extra(Metric::Txbyt), extra(Metric::Rxbyt)) else { return f64::NAN };
-    let read = extra(Metric::RdSec).unwrap_or(0.0) * SECTOR;
-    let written = extra(Metric::WrSec).unwrap_or(0.0) * SECTOR;
-    (read.min(sent) + written.min(received)) / (read + written)
+/// Bytes of disk and network of a component beyond its peers', and of its peers.
+struct Traffic {
+    read: f64,
+    written: f64,
+    sent: f64,
+    received: f64,
+    requests: f64,
+}
+
+impl Traffic {
+    fn of(case: &Case, value: impl Fn(&Reading) -> f64) -> Traffic {
+        /// Bytes of a sector.
+        const SECTOR: f64 = 512.0;
+        let level = |metric: Metric| case.reading_of(metric).map_or(f64::NAN, |seen| value(&seen).max(0.0));
+        let known = |metric: Metric| Some(level(metric)).filter(|value| !value.is_nan()).unwrap_or(0.0);
+        Traffic {
+            read: known(Metric::RdSec) * SECTOR,
+            written: known(Metric::WrSec) * SECTOR,
+            sent: level(Metric::Txbyt),
+            received: level(Metric::Rxbyt),
+            requests: known(Metric::Tps),
+        }
+    }
+
+    fn bytes(&self) -> f64 {
+        self.read + self.written
+    }
+
+    /// Share of the disk's bytes that the network carried; NaN where that is not recorded.
+    fn by_network(&self) -> f64 {
+        // `min` would pass over what is not recorded.
+        let carried = |disk: f64, network: f64| if network.is_nan() { network } else { disk.min(network) };
+        (carried(self.read, self.sent) + carried(self.written, self.received)) / self.bytes()
+    }
+}
+
+/// Whether the extra work of a component is of another kind than its peers' work.
+fn is_other_kind(extra: &Traffic, peers: &Traffic) -> bool {
+    let sizes = (extra.bytes() / extra.requests) / (peers.bytes() / peers.requests);
+    let reads = extra.read / extra.bytes() - peers.read / peers.bytes();
+    // Peers that do nothing have no kind: whatever it does is another.
+    !(sizes < MIN_SIZE_RATIO.value && sizes * MIN_SIZE_RATIO.value > 1.0)
+        || !(reads.abs() < MIN_READ_DIFFERENCE.value)
 }
 
 fn asked_for(case: &Case) -> Option<Numbers> {
@@ -517,11 +568,27 @@ fn asked_for(case: &Case) -> Option<Numbers> {
     if seen.metric.role() != Role::Work || !has_more(case) {
         return None;
     }
-    let by_network = by_network(case);
-    let is_own = case.kind == Kind::Server && by_network < MIN_BY_NETWORK.value;
+    let (extra, peers) = (Traffic::of(case, Reading::difference), Traffic::of(case, |seen| seen.peer_level));
+    let by_network = extra.by_network();
+    let is_told = peers.by_network() >= MIN_ACCOUNTED.value;
+    let is_own = case.kind == Kind::Server
+        && by_network < MIN_BY_NETWORK.value
+        && (is_told || is_other_kind(&extra, &peers));
     (!is_own).then(|| {
         Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("by_network", by_network)])
     })
+}
+
+fn served(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    if seen.metric.role() != Role::NetworkVolume || !has_more(case) {
+        return None;
+    }
+    let extra = Traffic::of(case, Reading::difference);
+    let disk = if seen.metric == Metric::Rxbyt { extra.written } else { extra.read };
+    let by_disk = disk / seen.difference();
+    (by_disk >= MIN_BY_DISK.value)
+        .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("by_disk", by_disk)]))
 }
 
 fn replaced(case: &Case) -> Option<Numbers> {
@@ -546,11 +613,6 @@ fn still_window(case: &Case) -> Option<Numbers> {
         .then(|| Numbers::of(&[("level", seen.level), ("movement", seen.movement)]))
 }
 
-/// How much a server must read or write beside its peers, in the metric's unit.
-pub fn min_server_volume(metric: Metric) -> f64 {
-    MIN_SERVER_VOLUME.value * metric.properties().negligible
-}
-
 /// Whether it has more of something than its peers; silence is no small volume.
 fn has_more(case: &Case) -> bool {
     case.relation() == Relation::High
@@ -561,7 +623,7 @@ fn server_volume(case: &Case) -> Option<Numbers> {
     if seen.metric.role() != Role::StorageVolume || case.kind != Kind::Server || !has_more(case) {
         return None;
     }
-    let allowed = min_server_volume(seen.metric);
+    let allowed = MIN_SERVER_VOLUME.value * seen.metric.properties().negligible;
     (seen.difference() < allowed)
         .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("allowed", allowed)]))
 }

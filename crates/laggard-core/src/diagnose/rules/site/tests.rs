@@ -154,8 +154,9 @@ fn servers_that_go_at_once_behind_one_controller_are_its_controller() {
     };
     let three = named(&["fs9", "fs10", "fs11"]);
     assert_eq!(three, [("ddn3".to_string(), Kind::Controller, Cause::ControllerFailed)]);
-    let two = named(&["fs9", "fs10"]);
-    assert!(two.len() == 2 && two.iter().all(|(_, kind, _)| *kind == Kind::Server), "{two:?}");
+    assert_eq!(named(&["fs9", "fs10"]), three, "also two, at the same moment");
+    let one = named(&["fs9"]);
+    assert_eq!(one, [("fs9".to_string(), Kind::Server, Cause::ServerDown)]);
 }
 
 #[test]
@@ -202,7 +203,6 @@ fn trouble(relation: Relation, first_s: i64) -> Episode {
         peer_level: 8.0,
         ratio: 2.5,
         relation,
-        is_busy: false,
         jitters: false,
     };
     episode.observe(Metric::Await, &CDF, UnixSeconds(first_s), seen);
@@ -210,12 +210,20 @@ fn trouble(relation: Relation, first_s: i64) -> Episode {
     episode
 }
 
+fn faults(roster: &Roster, suspects: &[(String, Episode)]) -> Vec<Trouble> {
+    let fault = |(name, episode): &(String, Episode)| Trouble {
+        component: roster.find(name).expect(name),
+        episode: episode.clone(),
+        is_load: false,
+        is_open: true,
+    };
+    suspects.iter().map(fault).collect()
+}
+
 /// The parts that explain these attachments, with their rules.
 fn explained(suspects: &[(String, Episode)]) -> Vec<(String, &'static str)> {
     let roster = roster();
-    let suspects =
-        suspects.iter().map(|(name, episode)| (roster.find(name).expect(name), episode.clone())).collect();
-    let found = explain(&roster, suspects, &Without::default());
+    let found = explain(&roster, faults(&roster, suspects), &Without::default());
     let mut found: Vec<_> = found.into_iter().map(|found| (found.claim.part.name, found.rule.id)).collect();
     found.sort();
     found
@@ -292,8 +300,52 @@ fn three_servers_within_an_hour_are_their_controller() {
     };
     assert_eq!(three(3600), [("ddn2".into(), "controller-of-servers")]);
     assert_eq!(three(3601).len(), 3, "one by one");
-    let two = [lost("fs5", 6, 0), lost("fs6", 6, 0)].concat();
-    assert_eq!(explained(&two).len(), 2);
+    let two = |last_s: i64| explained(&[lost("fs5", 6, 0), lost("fs6", 6, last_s)].concat());
+    assert_eq!(two(300), [("ddn2".into(), "controller-of-servers")], "two at the same moment");
+    assert_eq!(two(301).len(), 2);
+}
+
+#[test]
+fn trouble_elsewhere_at_another_time_does_not_hide_a_part() {
+    let mut suspects = slow(&["ddn2.00", "ddn2.01", "ddn2.02"]);
+    // A backup of the night before, on many LUNs of other controllers.
+    let mut night = trouble(Relation::High, 0);
+    night.last = UnixSeconds(500);
+    let others = ["ddn1.00", "ddn1.05", "ddn3.00", "ddn3.09", "ddn4.01", "ddn4.10"];
+    suspects.extend(others.map(|lun| (primary(lun), night.clone())));
+    assert!(explained(&suspects).contains(&("ddn2".into(), "dense-part")));
+}
+
+#[test]
+fn a_server_that_was_down_is_not_dated_by_what_it_lost_before() {
+    let server = |mut lost: Vec<(String, Episode)>| {
+        let mut early = trouble(Relation::Silent, 0);
+        early.last = UnixSeconds(900);
+        lost.push((lost[0].0.clone(), early));
+        let roster = roster();
+        let found = explain(&roster, faults(&roster, &lost), &Without::default());
+        let down = found.iter().find(|found| found.rule.id == "part-down").expect("it is down");
+        down.troubles.iter().map(|trouble| trouble.episode.first).min()
+    };
+    assert_eq!(server(lost("fs5", 6, 10_000)), Some(UnixSeconds(10_000)));
+}
+
+#[test]
+fn loads_are_told_last_and_by_the_part_that_they_share() {
+    let roster = roster();
+    let load = |name: String| {
+        let mut episode = Episode::default();
+        let known = trouble(Relation::High, 1000);
+        episode.observe(Metric::Work, &CDF, UnixSeconds(1000), known.evidence[&Metric::Await].peak);
+        Trouble { component: roster.find(&name).expect(&name), episode, is_load: true, is_open: true }
+    };
+    let topology = topology();
+    let of_server = topology.luns.keys().filter(|lun| topology_primary(lun) == "fs5").map(|lun| primary(lun));
+    let mut troubles: Vec<Trouble> = of_server.map(load).collect();
+    troubles.extend(faults(&roster, &slow(&["ddn4.00"])));
+    let found = explain(&roster, troubles, &Without::default());
+    let said: Vec<_> = found.iter().map(|found| (found.claim.part.name.as_str(), found.named.cause)).collect();
+    assert_eq!(said, [(primary("ddn4.00").as_str(), Cause::ComponentFault), ("fs5", Cause::SingleLunWorkload)]);
 }
 
 #[test]
@@ -322,9 +374,9 @@ fn preferred_attachments_that_are_unused_are_lost_also_where_no_taker_was_record
             known.priority == priority && known.lun.starts_with("ddn2.0")
         };
         let names = topology.attachments.keys().filter(|name| of(name));
-        let suspects =
-            names.map(|name| (roster.find(name).expect(name), trouble(Relation::Idle, 1000))).collect();
-        let found = explain(&roster, suspects, &Without::default());
+        let suspects: Vec<(String, Episode)> =
+            names.map(|name| (name.clone(), trouble(Relation::Idle, 1000))).collect();
+        let found = explain(&roster, faults(&roster, &suspects), &Without::default());
         assert_eq!(found.len(), 1);
         found[0].named.cause
     };
@@ -365,7 +417,9 @@ fn causes_of_several_components_behind_one_part() {
     assert_eq!(jitter(Kind::Controller, 2), None, "half is not most");
     assert_eq!(jitter(Kind::Server, 4), None);
     let fault = |most: Cause| part_fault(&shared(Kind::Server, most, 0, false));
-    assert_eq!(fault(Cause::DiskBusy), Some(Cause::ComponentFault));
+    for most in [Cause::DiskBusy, Cause::FailSlow, Cause::DiskStall] {
+        assert_eq!(fault(most), Some(Cause::ComponentFault));
+    }
     assert_eq!(fault(Cause::SingleLunWorkload), None);
     assert_eq!(majority(&shared(Kind::Server, Cause::NetworkHog, 0, false)), Some(Cause::NetworkHog));
 }

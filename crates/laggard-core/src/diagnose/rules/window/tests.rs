@@ -1,7 +1,9 @@
 //! Every bound at its edge.
 
 use super::*;
+use crate::cost::{Line, Model};
 use crate::diagnose::case::{Context, Reading, Surroundings};
+use crate::diagnose::ledger::{Account, Accounts};
 use crate::diagnose::score::{ScoredWindow, Scorer};
 use crate::diagnose::threshold::Policy;
 use crate::grid::Params;
@@ -28,7 +30,9 @@ struct Asked {
     metric: Metric,
     levels: Vec<f64>,
     load: Vec<f64>,
-    service: Vec<f64>,
+    /// Levels of other metrics in the same window.
+    others: Vec<(Metric, Vec<f64>)>,
+    account: Option<Account>,
     movement: f64,
     is_recorded: bool,
     is_replaced: bool,
@@ -42,7 +46,8 @@ impl Asked {
             metric,
             levels: vec![peers, peers, peers, peers, own],
             load: Vec::new(),
-            service: Vec::new(),
+            others: Vec::new(),
+            account: None,
             movement: f64::NAN,
             is_recorded: true,
             is_replaced: false,
@@ -53,12 +58,22 @@ impl Asked {
     fn decide(&self) -> Decision {
         let scored = window(self.metric, &self.levels);
         let mut context = Context::default();
-        for (metric, levels) in [(Metric::Tps, &self.load), (Metric::Svctm, &self.service)] {
-            if !levels.is_empty() {
-                context.keep(&window(metric, levels));
-            }
+        if !self.load.is_empty() {
+            context.keep(&window(Metric::Tps, &self.load));
         }
-        let windows = [scored];
+        let others = self.others.iter().map(|(metric, levels)| window(*metric, levels));
+        let windows: Vec<ScoredWindow> = [scored].into_iter().chain(others).collect();
+        let accounts = self.account.map(|account| Accounts {
+            index: WindowIndex(1),
+            members: vec![Some(account); MEMBER + 1],
+            model: Model {
+                read: Line { latency_s: 0.0, per_byte_s: 0.0 },
+                write: Line { latency_s: 0.0, per_byte_s: 0.0 },
+            },
+            ratios: Vec::new(),
+            costs: Vec::new(),
+            pieces: 1,
+        });
         let seen = windows[0].reading_of(MemberIndex::new(MEMBER)).expect("it took part");
         let case = Case {
             kind: self.kind,
@@ -68,7 +83,12 @@ impl Asked {
             is_replaced: self.is_replaced,
             window: WindowIndex(1),
             member: MemberIndex::new(MEMBER),
-            surroundings: Surroundings { group: GroupId::new(0), context: &context, windows: &windows },
+            surroundings: Surroundings {
+                group: GroupId::new(0),
+                context: &context,
+                windows: &windows,
+                accounts: accounts.as_ref(),
+            },
         };
         decide(&case, &self.without).expect("the last rule speaks always")
     }
@@ -101,6 +121,7 @@ fn a_score_within_the_threshold_is_no_difference() {
                 group: GroupId::new(0),
                 context: &Context::default(),
                 windows: &windows,
+                accounts: None,
             },
         };
         decide(&case, &Without::default()).unwrap().rule.id
@@ -181,19 +202,6 @@ fn a_latency_that_its_load_explains_is_no_fault() {
 }
 
 #[test]
-fn a_queue_alone_is_no_fault_unless_it_is_far_longer() {
-    let with = |service: f64, own: f64| {
-        let service = vec![4.0, 4.0, 4.0, 4.0, 4.0 * service];
-        Asked { service, ..Asked::new(Kind::Device, Metric::Await, 5.0, own) }.rule()
-    };
-    assert_eq!(with(1.05, 10.0), "queue");
-    assert_eq!(with(1.05, 14.99), "queue");
-    assert_eq!(with(1.05, 15.0), "differs");
-    assert_eq!(with(1.149, 10.0), "queue");
-    assert_eq!(with(1.151, 10.0), "differs");
-}
-
-#[test]
 fn less_than_its_peers_does_no_harm() {
     assert_eq!(rule(Kind::Server, Metric::Rxbyt, 1e9, 5e8), "below");
     assert_eq!(rule(Kind::Attachment, Metric::Await, 10.0, 5.0), "below");
@@ -264,28 +272,6 @@ fn what_a_server_reads_beside_its_peers_must_be_much() {
 }
 
 #[test]
-fn or_all_that_its_disk_can_do_with_other_work() {
-    // 1000 sectors more; requests times service time of the peers: 5 x 10 ms.
-    let with = |requests_s: f64, service_ms: f64| {
-        let (mut load, mut service) = (vec![5.0; 5], vec![10.0; 5]);
-        (load[MEMBER], service[MEMBER]) = (requests_s, service_ms);
-        Asked { load, service, ..Asked::new(Kind::Server, Metric::RdSec, 1000.0, 2000.0) }.rule()
-    };
-    assert_eq!(with(10.0, 80.0), "differs", "busy for 0.8 of the time");
-    assert_eq!(with(10.0, 79.0), "server-volume");
-    assert_eq!(with(95.0, 10.0), "server-volume", "it is only asked more often");
-    assert_eq!(with(80.0, 11.4), "server-volume");
-    assert_eq!(with(80.0, 11.6), "differs");
-    let peers = |busy: f64| {
-        let (mut load, mut service) = (vec![busy * 100.0; 5], vec![10.0; 5]);
-        (load[MEMBER], service[MEMBER]) = (10.0, 90.0);
-        Asked { load, service, ..Asked::new(Kind::Server, Metric::RdSec, 1000.0, 2000.0) }.rule()
-    };
-    assert_eq!(peers(0.44), "differs");
-    assert_eq!(peers(0.46), "server-volume", "its peers are busy too");
-}
-
-#[test]
 fn volume_indicts_attachments_at_half_more_and_disks_at_three_times() {
     let attachment = |ratio: f64| rule(Kind::Attachment, Metric::WrSec, 1e5, 1e5 * ratio);
     assert_eq!([attachment(1.49), attachment(1.5)], ["attachment-volume", "differs"]);
@@ -333,7 +319,12 @@ fn a_case_knows_every_metric_of_its_window() {
         is_replaced: false,
         window: WindowIndex(1),
         member: MemberIndex::new(MEMBER),
-        surroundings: Surroundings { group: GroupId::new(0), context: &context, windows: &windows },
+        surroundings: Surroundings {
+            group: GroupId::new(0),
+            context: &context,
+            windows: &windows,
+            accounts: None,
+        },
     };
     let level = |metric: Metric| case.reading_of(metric).map(|seen| seen.level);
     assert_eq!(level(Metric::Await), Some(10.0));
@@ -341,4 +332,104 @@ fn a_case_knows_every_metric_of_its_window() {
     assert_eq!(level(Metric::Tps), Some(3.0));
     assert_eq!(level(Metric::WrSec), None, "not recorded");
     assert_eq!(case.reading.peer_level, 5.0);
+}
+
+/// A device in service for this share of 40 s, whose work costs this share.
+fn account(service: f64, cost: f64) -> Account {
+    Account {
+        seconds: 40.0,
+        service,
+        cost,
+        peer_cost: cost,
+        effect: (service / cost).ln(),
+        peer_effect: 0.0,
+        spread: 0.02,
+        stalled: 0.0,
+        read_cost: 0.0,
+        write_cost: cost,
+    }
+}
+
+#[test]
+fn a_device_is_slow_at_a_quarter_more_or_five_spreads() {
+    assert!((cost_threshold(0.02) - 1.25_f64.ln()).abs() < 1e-12);
+    assert!((cost_threshold(0.2) - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn what_loses_no_time_does_no_harm() {
+    let lost = |service: f64, cost: f64, seconds: f64| {
+        let account = Some(Account { seconds, ..account(service, cost) });
+        Asked { account, ..Asked::new(Kind::Server, Metric::Cost, 1.0, service / cost) }.rule()
+    };
+    assert_eq!([lost(0.149, 0.05, 40.0), lost(0.151, 0.05, 40.0)], ["lost-time", "differs"], "4 s of 40");
+    assert_eq!([lost(0.016, 0.01, 600.0), lost(0.017, 0.01, 600.0)], ["lost-time", "differs"], "4 s of 600");
+    assert_eq!([lost(0.014, 0.01, 24_000.0), lost(0.016, 0.01, 24_000.0)], ["lost-time", "differs"], "0.5 %");
+}
+
+#[test]
+fn where_work_is_booked_latency_and_volume_only_show_it() {
+    let with = |metric: Metric, own: f64, account: Option<Account>| {
+        Asked { account, ..Asked::new(Kind::Server, metric, 1e5, own) }.rule()
+    };
+    let booked = Some(account(0.5, 0.5));
+    assert_eq!(with(Metric::Await, 5e5, booked), "cost-decides");
+    assert_eq!(with(Metric::WrSec, 5e5, booked), "cost-decides");
+    assert_eq!(with(Metric::Await, 5e5, None), "differs");
+    assert_eq!(with(Metric::Await, 1e4, booked), "idle", "it shows nothing more");
+    assert_eq!(with(Metric::Rxbyt, 1e8, booked), "differs", "the network is not in the books");
+}
+
+/// A server whose disk has more to do: sectors and bytes of network, of its peers and its own.
+fn more_work(kind: Kind, [peers, own]: [[f64; 5]; 2]) -> &'static str {
+    let [tps, read, written, sent, received] = std::array::from_fn(|place| {
+        let mut levels = vec![peers[place]; MEMBER];
+        levels.push(own[place]);
+        levels
+    });
+    let others = vec![
+        (Metric::RdSec, read),
+        (Metric::WrSec, written),
+        (Metric::Txbyt, sent),
+        (Metric::Rxbyt, received),
+    ];
+    Asked { load: tps, others, ..Asked::new(kind, Metric::Work, 0.3, 0.6) }.rule()
+}
+
+#[test]
+fn what_came_by_the_network_is_no_process_of_the_server() {
+    // Requests, sectors read and written, bytes sent and received, per second.
+    let peers = [100.0, 0.0, 10_000.0, 1e5, 5.2e6];
+    let own = |written: f64, received: f64| more_work(Kind::Server, [peers, [200.0, 0.0, written, 1e5, received]]);
+    assert_eq!(own(20_000.0, 5.2e6), "differs", "the network accounts for the peers' disks, not for this one");
+    assert_eq!(own(20_000.0, 5.2e6 + 2.55e6), "differs", "less than half of it came by the network");
+    assert_eq!(own(20_000.0, 5.2e6 + 2.57e6), "asked-for");
+    assert_eq!(more_work(Kind::Device, [peers, [200.0, 0.0, 20_000.0, 1e5, 5.2e6]]), "asked-for");
+}
+
+#[test]
+fn where_the_network_does_not_tell_only_other_work_is_a_hog() {
+    // Metadata: more is written than came.
+    let peers = [100.0, 0.0, 2000.0, 1e5, 1e5];
+    let own = |tps: f64, read: f64, written: f64| {
+        more_work(Kind::Server, [peers, [100.0 + tps, read, 2000.0 + written, 1e5, 1e5]])
+    };
+    assert_eq!(own(100.0, 0.0, 2000.0), "asked-for", "more of the same");
+    assert_eq!([own(100.0, 0.0, 3990.0), own(100.0, 0.0, 4010.0)], ["asked-for", "differs"], "twice as large");
+    assert_eq!([own(100.0, 0.0, 1010.0), own(100.0, 0.0, 990.0)], ["asked-for", "differs"], "half as large");
+    assert_eq!([own(100.0, 990.0, 1010.0), own(100.0, 1010.0, 990.0)], ["asked-for", "differs"], "half of it read");
+    let idle = [0.0, 0.0, 0.0, 1e5, 1e5];
+    assert_eq!(more_work(Kind::Server, [idle, [100.0, 0.0, 2000.0, 1e5, 1e5]]), "differs", "peers without a kind");
+}
+
+#[test]
+fn traffic_that_the_disk_serves_is_no_hog() {
+    let sent = |read: f64| {
+        let others = vec![(Metric::RdSec, vec![1000.0, 1000.0, 1000.0, 1000.0, 1000.0 + read / 512.0])];
+        Asked { others, ..Asked::new(Kind::Server, Metric::Txbyt, 2e6, 10e6) }.rule()
+    };
+    assert_eq!([sent(4.01e6), sent(3.99e6)], ["served", "differs"]);
+    let written = vec![(Metric::WrSec, vec![1000.0, 1000.0, 1000.0, 1000.0, 50_000.0])];
+    let received = |metric: Metric| Asked { others: written.clone(), ..Asked::new(Kind::Server, metric, 2e6, 10e6) }.rule();
+    assert_eq!([received(Metric::Rxbyt), received(Metric::Txbyt)], ["served", "differs"]);
 }
