@@ -148,7 +148,9 @@ impl Diagnoser {
             of_group.filter(|track| track.scorer.metric.can_indict())
         };
         // Congestion alone decides only where nothing else was recorded: it is blind to disks.
-        let is_main = |track: &&Track| track.scorer.metric.role() != Role::Congestion;
+        let is_main = |track: &&Track| {
+            !matches!(track.scorer.metric.role(), Role::Congestion | Role::Retransmission)
+        };
         let most = |tracks: &mut dyn Iterator<Item = &Track>| {
             tracks.max_by_key(|track| track.memory.decided_windows).map(|track| MostJudged {
                 windows: track.memory.decided_windows,

@@ -154,6 +154,7 @@ impl Context {
             | Role::StorageLatency
             | Role::NetworkVolume
             | Role::Congestion
+            | Role::Retransmission
             | Role::Account
             | Role::Cost
             | Role::Work
@@ -213,6 +214,7 @@ impl Case<'_> {
             | Role::StorageLatency
             | Role::NetworkVolume
             | Role::Congestion
+            | Role::Retransmission
             | Role::Cost
             | Role::Work => {
                 let same = |scored: &&ScoredWindow| {

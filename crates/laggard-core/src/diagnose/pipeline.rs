@@ -309,9 +309,11 @@ impl Diagnoser {
             Role::Account if !self.keeps_books() => return None,
             Role::Congestion => &CWND,
             Role::Cost | Role::Work | Role::Account => &COST,
-            Role::StorageVolume | Role::StorageLatency | Role::NetworkVolume | Role::Load => {
-                self.config.method
-            }
+            Role::StorageVolume
+            | Role::StorageLatency
+            | Role::NetworkVolume
+            | Role::Retransmission
+            | Role::Load => self.config.method,
         };
         let members = &self.roster.groups[group].members;
         let policy = match &self.config.thresholds {

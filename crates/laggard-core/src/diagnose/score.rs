@@ -185,6 +185,7 @@ impl Scorer {
             Role::StorageVolume
             | Role::StorageLatency
             | Role::NetworkVolume
+            | Role::Retransmission
             | Role::Load
             | Role::Account
             | Role::Cost

@@ -22,6 +22,8 @@ pub enum Metric {
     CwndFromClients,
     Throughput,
     InFlight,
+    RetransToClients,
+    RetransFromClients,
     Cost,
     Work,
 }
@@ -37,6 +39,8 @@ pub enum Role {
     NetworkVolume,
     /// TCP congestion window; only a low one is evidence.
     Congestion,
+    /// Segments sent again: only more of them is evidence.
+    Retransmission,
     /// How much a component has to do: it explains a latency, and never indicts by itself.
     Load,
     /// Says how long a device was in service: it goes into the books, and is not compared by itself.
@@ -53,7 +57,7 @@ impl Role {
     /// Whether a metric of this role can speak against a component; FAST'10, section 7 says why tps and svctm cannot.
     pub fn can_indict(self) -> bool {
         match self {
-            StorageVolume | StorageLatency | NetworkVolume | Congestion | Cost | Work => true,
+            StorageVolume | StorageLatency | NetworkVolume | Congestion | Retransmission | Cost | Work => true,
             Load | Account | Context => false,
         }
     }
@@ -61,7 +65,7 @@ impl Role {
     /// Of what a metric of this role speaks.
     pub fn domain(self) -> Domain {
         match self {
-            NetworkVolume | Congestion => Domain::Network,
+            NetworkVolume | Congestion | Retransmission => Domain::Network,
             StorageVolume | StorageLatency | Load | Account | Cost | Work | Context => Domain::Storage,
         }
     }
@@ -70,7 +74,8 @@ impl Role {
     pub fn is_derived(self) -> bool {
         match self {
             Cost | Work => true,
-            StorageVolume | StorageLatency | NetworkVolume | Congestion | Load | Account | Context => false,
+            StorageVolume | StorageLatency | NetworkVolume | Congestion | Retransmission | Load | Account
+            | Context => false,
         }
     }
 }
@@ -120,7 +125,8 @@ pub struct Properties {
 
 use Averaging::{Requests, Time};
 use Role::{
-    Account, Congestion, Context, Cost, Load, NetworkVolume, StorageLatency, StorageVolume, Work,
+    Account, Congestion, Context, Cost, Load, NetworkVolume, Retransmission, StorageLatency,
+    StorageVolume, Work,
 };
 
 macro_rules! table {
@@ -150,6 +156,8 @@ table! {
     CwndFromClients "cwnd_from_clients" "segments" Congestion Time 0.0 "mean congestion window of the clients' sockets to the server";
     Throughput "throughput" "any unit/s" Load Time 0.0 "work done per second, in whatever unit the site recorded";
     InFlight "in_flight" "requests" Account Time 0.0 "requests under way when the sample was taken";
+    RetransToClients "retrans_to_clients" "segments/s" Retransmission Time 1.0 "segments that the server sent again to its clients";
+    RetransFromClients "retrans_from_clients" "segments/s" Retransmission Time 1.0 "segments that clients sent again to the server";
     Cost "cost" "times" Cost Time 0.0 "time in service over what the same work costs its peers; made from the others";
     Work "work" "of the time" Work Time 0.0 "what its work would cost a healthy peer; made from the others";
 }

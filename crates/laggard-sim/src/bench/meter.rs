@@ -138,7 +138,12 @@ impl Trace {
                 Metric::Txbyt => seen.tx_bytes,
                 Metric::CwndToClients => mean_cwnd(server, true, second),
                 Metric::CwndFromClients => mean_cwnd(server, false, second),
-                Metric::Throughput | Metric::InFlight | Metric::Cost | Metric::Work => f64::NAN,
+                Metric::Throughput
+                | Metric::InFlight
+                | Metric::RetransToClients
+                | Metric::RetransFromClients
+                | Metric::Cost
+                | Metric::Work => f64::NAN,
             })
         };
         let of_metric = |metric: Metric| {

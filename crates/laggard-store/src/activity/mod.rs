@@ -121,8 +121,8 @@ impl Hosts {
     /// Metrics that the files can yield.
     pub fn metrics(&self) -> BTreeSet<Metric> {
         use Metric::{
-            AvgquSz, AvgrqSz, Await, CwndFromClients, CwndToClients, InFlight, RdSec, Rxbyt, Rxpck, Svctm, Tps,
-            Txbyt, Txpck, Util, WrSec,
+            AvgquSz, AvgrqSz, Await, CwndFromClients, CwndToClients, InFlight, RdSec, RetransFromClients,
+            RetransToClients, Rxbyt, Rxpck, Svctm, Tps, Txbyt, Txpck, Util, WrSec,
         };
         let mut all = BTreeSet::new();
         for host in self.iter() {
@@ -132,8 +132,12 @@ impl Hosts {
             if host.has_net {
                 all.extend([Rxpck, Txpck, Rxbyt, Txbyt]);
             }
-            all.extend(host.has_clients.then_some(CwndToClients));
-            all.extend((!host.server_components.is_empty()).then_some(CwndFromClients));
+            if host.has_clients {
+                all.extend([CwndToClients, RetransToClients]);
+            }
+            if !host.server_components.is_empty() {
+                all.extend([CwndFromClients, RetransFromClients]);
+            }
         }
         all
     }

@@ -12,7 +12,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// What is read of sockets.
-const SOCKET_FIELDS: [usize; 2] = [PeerField::Sockets.index(), PeerField::Cwnd.index()];
+const SOCKET_FIELDS: [usize; 3] =
+    [PeerField::Sockets.index(), PeerField::Cwnd.index(), PeerField::Retransmits.index()];
+
+/// What sockets to clients say of a server, as it sees them and as its clients do.
+const TO_CLIENTS: [Metric; 2] = [Metric::CwndToClients, Metric::RetransToClients];
+const FROM_CLIENTS: [Metric; 2] = [Metric::CwndFromClients, Metric::RetransFromClients];
 
 /// Replayed at once. Sealed files have an hour in a row group.
 const CHUNK_S: i64 = 3600;
@@ -71,6 +76,8 @@ struct HostStream {
     disks: BTreeMap<String, Lane>,
     interfaces: BTreeMap<String, Lane>,
     clients: Lane,
+    /// Segments that the sockets with each remote host ever sent again.
+    sent_again: BTreeMap<String, i64>,
     /// Files that could be read when they were listed, and cannot now.
     unread: Vec<String>,
 }
@@ -118,6 +125,7 @@ impl Stream {
                 disks: BTreeMap::new(),
                 interfaces: BTreeMap::new(),
                 clients: Lane::default(),
+                sent_again: BTreeMap::new(),
                 unread: Vec::new(),
             }
         };
@@ -155,11 +163,16 @@ impl Stream {
     /// Everything before a slot that has been read.
     pub fn take_before(&mut self, to: i64) -> Chunk {
         let mut chunk = Chunk::new();
+        let grid_s = self.reading.grid_s;
         for host in &mut self.hosts {
-            host.take_before(to, &self.reading.wanted, &mut chunk);
+            host.take_before(to, &self.reading, &mut chunk);
         }
         for (component, lane) in &mut self.incoming {
-            push(&mut chunk, *component, Metric::CwndFromClients, &lane.take_before(to), work::of_sockets);
+            let slots = lane.take_before(to);
+            let wanted = FROM_CLIENTS.into_iter().filter(|metric| self.reading.wanted.contains(metric));
+            for metric in wanted {
+                push(&mut chunk, *component, metric, &slots, |sums| work::of_sockets(sums, metric, grid_s));
+            }
         }
         chunk
     }
@@ -247,9 +260,9 @@ impl HostStream {
             });
             outcomes.push((interfaces.kind, read));
         }
-        if wanted.iter().any(|metric| matches!(metric, Metric::CwndToClients | Metric::CwndFromClients)) {
-            let (clients, host) = (&mut self.clients, &self.host);
-            // Sockets, and the sum of their windows.
+        if wanted.iter().any(|metric| TO_CLIENTS.contains(metric) || FROM_CLIENTS.contains(metric)) {
+            let (clients, host, sent_again) = (&mut self.clients, &self.host, &mut self.sent_again);
+            // Sockets, the sum of their windows, and of what they ever sent again.
             let read = activity.scan(segment, &PEER, &SOCKET_FIELDS, &mut |stretch| {
                 let lane = match stretch.name.strip_prefix("server:") {
                     None => &mut *clients,
@@ -258,7 +271,7 @@ impl HostStream {
                         None => return,
                     },
                 };
-                clock.windows(lane, stretch);
+                clock.windows(lane, stretch, sent_again);
             });
             outcomes.push((&PEER, read));
         }
@@ -271,8 +284,8 @@ impl HostStream {
         outcomes.into_iter().filter_map(say).collect()
     }
 
-    fn take_before(&mut self, to: i64, wanted: &[Metric], chunk: &mut Chunk) {
-        let host = self.host.component;
+    fn take_before(&mut self, to: i64, reading: &Reading, chunk: &mut Chunk) {
+        let (host, wanted) = (self.host.component, &reading.wanted);
         for (name, lane) in &mut self.disks {
             let slots = lane.take_before(to);
             let component = self.host.disks.get(name).map_or(host, |disk| disk.component);
@@ -290,7 +303,10 @@ impl HostStream {
         for metric in wanted {
             push(chunk, host, *metric, &traffic, |sums| work::of_interfaces(sums, *metric));
         }
-        push(chunk, host, Metric::CwndToClients, &self.clients.take_before(to), work::of_sockets);
+        let sockets = self.clients.take_before(to);
+        for metric in TO_CLIENTS.into_iter().filter(|metric| wanted.contains(metric)) {
+            push(chunk, host, metric, &sockets, |sums| work::of_sockets(sums, metric, reading.grid_s));
+        }
     }
 }
 
@@ -339,13 +355,20 @@ impl Grid {
         }
     }
 
-    fn windows(&self, lane: &mut Lane, stretch: &Stretch) {
+    fn windows(&self, lane: &mut Lane, stretch: &Stretch, sent_again: &mut BTreeMap<String, i64>) {
+        let mut known = sent_again.get(stretch.name).copied();
         for (sample, time_s) in stretch.times_s.iter().enumerate() {
-            let (sockets, cwnd) = (stretch.fields[0][sample], stretch.fields[1][sample]);
+            let [sockets, cwnd, again] = [0, 1, 2].map(|field| stretch.fields[field][sample]);
             let is_wanted = (self.bounds_s.0..=self.bounds_s.1).contains(time_s);
             if is_wanted && sockets != ABSENT && cwnd != ABSENT {
-                lane.add(time_s.div_euclid(self.grid_s), &work::windows(sockets, cwnd));
+                // A socket that is closed takes what it had sent again with it: less is no news.
+                let more = known.filter(|_| again != ABSENT).map_or(0, |known| (again - known).max(0));
+                lane.add(time_s.div_euclid(self.grid_s), &work::windows(sockets, cwnd, more));
             }
+            known = Some(again).filter(|again| *again != ABSENT).or(known);
+        }
+        if let Some(known) = known {
+            sent_again.insert(stretch.name.to_string(), known);
         }
     }
 }

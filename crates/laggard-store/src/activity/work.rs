@@ -28,6 +28,7 @@ mod place {
 
     pub const SOCKETS: usize = 1;
     pub const WINDOWS: usize = 2;
+    pub const SENT_AGAIN: usize = 3;
 }
 
 /// Work of one thing in one slot.
@@ -180,10 +181,11 @@ impl Latest {
     }
 }
 
-/// Congestion windows of some sockets at one moment.
-pub fn windows(sockets: i64, cwnd: i64) -> Sums {
-    let mut sums = [0.0; 9];
+/// Congestion windows of some sockets at one moment, and segments that they sent again since the moment before.
+pub fn windows(sockets: i64, cwnd: i64, sent_again: i64) -> Sums {
+    let mut sums = Sums::default();
     (sums[place::SOCKETS], sums[place::WINDOWS]) = (sockets as f64, cwnd as f64);
+    sums[place::SENT_AGAIN] = sent_again as f64;
     sums
 }
 
@@ -231,9 +233,14 @@ pub fn of_interfaces(sums: &Sums, metric: Metric) -> Option<f64> {
     Some(sums[place] / (sums[place::ELAPSED_MS] / 1000.0))
 }
 
-/// The mean congestion window of all sockets seen in a slot.
-pub fn of_sockets(sums: &Sums) -> Option<f64> {
-    (sums[place::SOCKETS] > 0.0).then(|| sums[place::WINDOWS] / sums[place::SOCKETS])
+/// A metric of all sockets seen in a slot of some seconds: their mean congestion window, or what they sent again.
+pub fn of_sockets(sums: &Sums, metric: Metric, slot_s: i64) -> Option<f64> {
+    let value = match metric {
+        Metric::CwndToClients | Metric::CwndFromClients => sums[place::WINDOWS] / sums[place::SOCKETS],
+        Metric::RetransToClients | Metric::RetransFromClients => sums[place::SENT_AGAIN] / slot_s as f64,
+        _ => return None,
+    };
+    (sums[place::SOCKETS] > 0.0).then_some(value)
 }
 
 #[cfg(test)]
@@ -351,8 +358,11 @@ mod tests {
         sample(&mut disk, 0, &[("requests", 1)]);
         let sums = sample(&mut disk, 1000, &[("requests", 1)]).unwrap();
         assert_eq!(of_disk(&sums, Metric::Await), Some(0.0));
-        let mut seen = windows(2, 20);
-        add(&mut seen, &windows(3, 90));
-        assert_eq!((of_sockets(&seen), of_sockets(&windows(0, 0))), (Some(22.0), None));
+        let mut seen = windows(2, 20, 4);
+        add(&mut seen, &windows(3, 90, 2));
+        let of = |sums: &Sums, metric| of_sockets(sums, metric, 15);
+        assert_eq!(of(&seen, Metric::CwndToClients), Some(22.0));
+        assert_eq!(of(&seen, Metric::RetransFromClients), Some(0.4));
+        assert_eq!(of(&windows(0, 0, 0), Metric::CwndToClients), None);
     }
 }

@@ -191,6 +191,16 @@ pub static RULES: &[Rule] = &[
         step: Step::Cause(low_window),
     },
     Rule {
+        id: "sent-again",
+        scope: Scope::Episode,
+        sentence: "Segments that are sent again, without more traffic, are lost on the way: by a bad link, or by one that flaps.",
+        clause: "{ratio} times as many as of the peers",
+        origin: "flapping links, docs/faults.md",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::PacketLoss)),
+        step: Step::Cause(sent_again),
+    },
+    Rule {
         id: "idle-unknown",
         scope: Scope::Episode,
         sentence: "A component that does less than its peers is in trouble of unknown cause: where its load went, only the topology can say.",
@@ -272,6 +282,7 @@ pub struct Symptoms<'a> {
     latency: Option<&'a Evidence>,
     traffic: Option<&'a Evidence>,
     congestion: Option<&'a Evidence>,
+    retransmission: Option<&'a Evidence>,
     cost: Option<&'a Evidence>,
     work: Option<&'a Evidence>,
 }
@@ -326,6 +337,7 @@ impl<'a> Symptoms<'a> {
             latency: strongest(Role::StorageLatency, Relation::High),
             traffic: strongest(Role::NetworkVolume, Relation::High),
             congestion: strongest(Role::Congestion, Relation::Low),
+            retransmission: strongest(Role::Retransmission, Relation::High),
             cost: strongest(Role::Cost, Relation::High),
             work: strongest(Role::Work, Relation::High),
         }
@@ -472,6 +484,10 @@ fn traffic(seen: &Symptoms) -> Option<Numbers> {
 
 fn low_window(seen: &Symptoms) -> Option<Numbers> {
     seen.congestion.map(|congestion| Numbers::of(&[("ratio", congestion.ratio())]))
+}
+
+fn sent_again(seen: &Symptoms) -> Option<Numbers> {
+    seen.retransmission.map(|again| Numbers::of(&[("ratio", again.ratio())]))
 }
 
 fn idle_unknown(seen: &Symptoms) -> Option<Numbers> {

@@ -398,6 +398,7 @@ fn has_level(case: &Case) -> bool {
         Role::StorageVolume
         | Role::StorageLatency
         | Role::NetworkVolume
+        | Role::Retransmission
         | Role::Load
         | Role::Account
         | Role::Context => !case.is_absent(),
@@ -430,6 +431,7 @@ fn negligible(case: &Case) -> Option<Numbers> {
         Role::StorageVolume
         | Role::NetworkVolume
         | Role::Congestion
+        | Role::Retransmission
         | Role::Load
         | Role::Account
         | Role::Cost
@@ -462,6 +464,7 @@ fn ratio(case: &Case) -> Option<Numbers> {
         Role::StorageVolume
         | Role::NetworkVolume
         | Role::Congestion
+        | Role::Retransmission
         | Role::Load
         | Role::Account
         | Role::Cost
@@ -508,6 +511,7 @@ fn cost_decides(case: &Case) -> Option<Numbers> {
         Role::StorageLatency | Role::StorageVolume => has_more(case),
         Role::NetworkVolume
         | Role::Congestion
+        | Role::Retransmission
         | Role::Load
         | Role::Account
         | Role::Cost
