@@ -84,8 +84,9 @@ impl Session {
 /// What a report draws: the worst evidence of each incident, of the accused and all its peers.
 fn drawn(diagnosis: &Diagnosis, roster: &Roster) -> BTreeSet<(ComponentId, Metric)> {
     let of_incident = |incident: &laggard_core::diagnose::Incident| {
-        let (metric, _) = incident.telling()?;
-        Some(roster.peers(incident.worst).iter().map(move |member| (*member, metric)).collect::<Vec<_>>())
+        let peers = roster.peers(incident.worst).iter().copied();
+        let metrics = incident.drawn();
+        peers.flat_map(move |member| metrics.clone().into_iter().map(move |metric| (member, metric)))
     };
-    diagnosis.incidents.iter().filter_map(of_incident).flatten().collect()
+    diagnosis.incidents.iter().flat_map(of_incident).collect()
 }

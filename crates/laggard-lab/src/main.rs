@@ -13,6 +13,7 @@ mod real;
 mod report;
 mod simulated;
 mod sweep;
+mod uneven;
 mod verdict;
 mod workload;
 

@@ -7,7 +7,7 @@ use laggard_core::compare::{Method, cdf::CDF, median::MEDIAN, thresh::THRESH};
 use laggard_core::diagnose::Thresholds;
 use laggard_core::ids::{ComponentId, Table};
 use laggard_core::model::Roster;
-use laggard_sim::production::{CATALOGUE, Entry, Happening, Incident, Production, Site};
+use laggard_sim::production::{CATALOGUE, Level, Entry, Happening, Incident, Production, Site};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -87,7 +87,7 @@ impl Plan {
     }
 
     fn site(&self) -> Site {
-        Site { hardware: if self.held_out { 9_001 } else { 1 }, priorities: 2 }
+        Site { hardware: if self.held_out { 9_001 } else { 1 }, priorities: 2, level: Level::Even }
     }
 
     fn seed(&self, part: u64) -> u64 {

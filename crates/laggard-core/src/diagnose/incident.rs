@@ -8,6 +8,7 @@ use super::rules::Rule;
 use super::rules::episode::Spoken;
 use crate::compare::Method;
 use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
+use crate::model::metric::Role;
 use crate::model::{Kind, Metric};
 use std::fmt;
 
@@ -58,6 +59,30 @@ impl Incident {
             role == Some(metric.role()) && seen.relation() != Relation::Alike
         };
         strongest(&tells).or_else(|| strongest(&|_, _| true))
+    }
+}
+
+impl Incident {
+    /// Recorded metrics that show it, best first: what comes from the books is drawn by what it was made of.
+    pub fn drawn(&self) -> Vec<Metric> {
+        let Some((metric, _)) = self.telling() else { return Vec::new() };
+        match metric.role() {
+            Role::Cost => vec![Metric::Util, Metric::Await],
+            Role::Work => vec![Metric::Util, Metric::RdSec, Metric::WrSec],
+            Role::StorageVolume
+            | Role::StorageLatency
+            | Role::NetworkVolume
+            | Role::Congestion
+            | Role::Retransmission
+            | Role::Load
+            | Role::Account
+            | Role::Context => vec![metric],
+        }
+    }
+
+    /// Seconds from its beginning until it was last seen.
+    pub fn lasted_s(&self) -> i64 {
+        self.last.since(self.first)
     }
 }
 

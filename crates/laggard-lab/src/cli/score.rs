@@ -1,6 +1,7 @@
 //! `laggard-lab score`: simulated clusters and real recordings, judged by every pipeline, beside the papers' tables.
 
 use super::{Format, Outcome, bar, deliver};
+use crate::uneven;
 use crate::ablation::{self, Ablation};
 use crate::production::Plan;
 use crate::real;
@@ -63,6 +64,7 @@ pub struct Args {
 enum Part {
     Bench,
     Production,
+    Uneven,
     Real,
 }
 
@@ -109,6 +111,14 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         quiet_days: if args.quick { 1 } else { 10 },
         ours: ours.clone(),
     };
+    if args.only == Some(Part::Uneven) {
+        let plan = uneven::Plan { held_out, days: if args.quick { 3 } else { 24 }, ours };
+        let bar = bar("uneven production", plan.len());
+        let rows = plan.run(&bar)?;
+        bar.finish_and_clear();
+        deliver(&uneven::table(&rows), args.output.as_ref())?;
+        return Ok(Outcome::Good);
+    }
     if args.ablation {
         return ablation(args, &matrix, &plan);
     }

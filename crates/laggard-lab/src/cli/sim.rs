@@ -3,7 +3,7 @@
 use super::{Outcome, bar, said};
 use clap::{Args as ClapArgs, Subcommand};
 use laggard_sim::bench::{self, Cluster, Experiment, Fault, FaultKind, Workload};
-use laggard_sim::production::{self, CATALOGUE, Incident, Production, Reading, Site};
+use laggard_sim::production::{CATALOGUE, Incident, Level, Production, Reading, Site, self};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -76,6 +76,10 @@ struct ProductionArgs {
     #[arg(long, value_name = "N")]
     event: Option<usize>,
 
+    /// How unevenly the site is used: even, mild, uneven, harsh
+    #[arg(long, default_value = "even", value_parser = level)]
+    level: Level,
+
     /// Chance of the run, and of the machines
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -83,6 +87,12 @@ struct ProductionArgs {
     /// A new directory for recording.csv, topology.toml and truth.toml
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+}
+
+/// A level by its name.
+pub fn level(name: &str) -> Result<Level, String> {
+    let known = || Level::ALL.map(Level::name).join(", ");
+    Level::ALL.into_iter().find(|level| level.name() == name).ok_or_else(|| format!("one of {}", known()))
 }
 
 pub fn run(args: &Args) -> Result<Outcome, String> {
@@ -204,7 +214,7 @@ fn run_bench(args: &BenchArgs) -> Result<(), String> {
 }
 
 fn run_production(args: &ProductionArgs) -> Result<(), String> {
-    let site = Site { hardware: args.seed, priorities: usize::from(args.priorities) };
+    let site = Site { hardware: args.seed, priorities: usize::from(args.priorities), level: args.level };
     let length_s = f64::from(args.hours) * 3600.0;
     let mut truth = format!("seed = {}\nhours = {}\n", args.seed, args.hours);
     let mut incidents = Vec::new();

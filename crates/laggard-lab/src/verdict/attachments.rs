@@ -137,6 +137,12 @@ impl Watch {
         self.incidents().into_iter().find(explains)
     }
 
+    /// Incidents and loads as of now.
+    pub fn found(&self) -> (Vec<Incident>, Vec<Incident>) {
+        let diagnosis = self.diagnoser.diagnosis();
+        (diagnosis.incidents, diagnosis.observations)
+    }
+
     /// The incidents as of now.
     pub fn incidents(&self) -> Vec<Incident> {
         self.diagnoser.diagnosis().incidents

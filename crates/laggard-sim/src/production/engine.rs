@@ -12,11 +12,8 @@ const OVERHEAD_S: f64 = 4e-3;
 /// Bulk requests as the block layer sees them, and small ones.
 const BULK: f64 = 1024.0 * 1024.0;
 const SMALL: f64 = 16.0 * 1024.0;
-/// Of small reads, most are in the array's cache.
-const CACHED: f64 = 0.6;
+/// Seconds of a small read that is in the array's cache.
 const CACHED_S: f64 = 0.4e-3;
-/// No two LUNs are alike.
-const VARIATION: f64 = 0.04;
 /// Small mishaps (a retry, a rebuild, a scrub) in the whole site: how many a day, minutes, times the service time.
 const MISHAPS_PER_DAY: f64 = 12.0;
 const MISHAP_MINUTES: f64 = 15.0;
@@ -91,6 +88,19 @@ struct Lun {
     mishap: Option<(f64, f64)>,
 }
 
+/// A LUN that was slow for a while, by itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mishap {
+    /// `0..LUNS`.
+    pub lun: usize,
+    /// From ...
+    pub from_s: f64,
+    /// ... until.
+    pub to_s: f64,
+    /// Times its service time.
+    pub factor: f64,
+}
+
 /// The simulation.
 #[derive(Debug, Clone)]
 pub struct Production {
@@ -101,6 +111,7 @@ pub struct Production {
     luns: Vec<Lun>,
     chance: Chance,
     incidents: Vec<Incident>,
+    mishaps: Vec<Mishap>,
     /// Slots that each server will not record.
     silent: Vec<u32>,
 }
@@ -110,17 +121,24 @@ impl Production {
     pub fn new(site: Site, interval_s: u32, seed: u64, incidents: Vec<Incident>) -> Production {
         let chance = Chance::new(seed);
         let mut hardware = Chance::new(site.hardware);
-        let lun = |_| Lun { hardware: 1.0 + VARIATION * hardware.normal(), backlog_s: 0.0, mishap: None };
+        let variation = site.level.hardware_spread();
+        let lun = |_| Lun { hardware: 1.0 + variation * hardware.normal(), backlog_s: 0.0, mishap: None };
         Production {
             site,
             interval_s: f64::from(interval_s),
             now: 0.0,
-            load: Load::new(chance.fork(1)),
+            load: Load::new(chance.fork(1), site.level),
             luns: (0..LUNS).map(lun).collect(),
             chance: chance.fork(2),
             incidents,
+            mishaps: Vec::new(),
             silent: vec![0; SERVERS],
         }
+    }
+
+    /// LUNs that were slow for a while so far: real, and over.
+    pub fn mishaps(&self) -> &[Mishap] {
+        &self.mishaps
     }
 
     /// Simulates the next slot.
@@ -164,7 +182,7 @@ impl Production {
     /// Share of its time that a LUN would need for all that is offered.
     fn demand(&self, lun: usize, offer: &Offer, active: &[Incident]) -> f64 {
         let [reads, writes] = self.load.share(lun);
-        let requests = (offer.bulk[0] * reads + offer.bulk[1] * writes) / BULK;
+        let requests = (offer.bulk[0] * reads + offer.bulk[1] * writes + self.load.extra(lun).bytes) / BULK;
         let touching = active.iter().filter(|incident| incident.happening.luns().contains(&lun));
         let slower = touching.map(|incident| incident.happening.delay(lun, self.now - incident.from_s).0);
         requests * self.bulk_s(lun) * slower.product::<f64>()
@@ -196,11 +214,12 @@ impl Production {
                 own += bytes / BULK * seconds;
             }
         }
-        bulk[0] += own;
+        let extra = self.load.extra(lun);
+        bulk[0] += own + extra.bytes / BULK * seconds;
         let reads = if bulk[0] > 0.0 { self.chance.poisson(bulk[0]) } else { 0.0 };
         let writes = if bulk[1] > 0.0 { self.chance.poisson(bulk[1]) } else { 0.0 };
-        let small = self.chance.poisson(offer.small * read_share * seconds);
-        let cached = (small * CACHED).round();
+        let small = self.chance.poisson((offer.small * read_share + extra.small) * seconds);
+        let cached = (small * self.load.cached(lun)).round();
         let requests = reads + writes + small;
         let bulk_s = self.bulk_s(lun) * slower;
         let small_s = OVERHEAD_S * 1.5 * self.luns[lun].hardware * slower;
@@ -314,7 +333,9 @@ impl Production {
         if self.chance.happens(MISHAPS_PER_DAY * self.interval_s / 86_400.0) {
             let lun = self.chance.below(LUNS);
             let until = now + self.chance.exponential(MISHAP_MINUTES * 60.0);
-            self.luns[lun].mishap = Some((until, self.chance.between(MISHAP.0, MISHAP.1)));
+            let factor = self.chance.between(MISHAP.0, MISHAP.1);
+            self.luns[lun].mishap = Some((until, factor));
+            self.mishaps.push(Mishap { lun, from_s: now, to_s: until, factor });
         }
     }
 }

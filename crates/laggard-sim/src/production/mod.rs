@@ -13,7 +13,8 @@ mod load;
 mod site;
 
 pub use catalogue::{CATALOGUE, Entry};
-pub use engine::{METRICS, Production, Reading, Slot};
+pub use engine::{METRICS, Mishap, Production, Reading, Slot};
+pub use load::Level;
 pub use incident::{Happening, Incident};
 pub use site::{Attachment, LUNS, PRIORITIES, SERVERS, Site};
 

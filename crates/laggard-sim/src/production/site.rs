@@ -1,6 +1,7 @@
 //! The wiring of LISA'13, section 3.3. LUN `l` of an array has its primary on the array's server `l mod 8`, its secondary on
 //! the next, and so on: the paper's own examples (12.48.49, 19.50.107, 15.37.78; fs24 fails over to fs17) say so.
 
+use super::load::Level;
 use std::fmt::Write;
 
 /// Arrays, numbered from 6 as in the paper.
@@ -64,6 +65,8 @@ pub struct Site {
     pub hardware: u64,
     /// Priorities that are recorded; the paper analyses the first two.
     pub priorities: usize,
+    /// How unevenly it is used.
+    pub level: Level,
 }
 
 impl Site {

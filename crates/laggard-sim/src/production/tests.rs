@@ -1,7 +1,7 @@
 use super::*;
 use laggard_core::model::Topology;
 
-const SITE: Site = Site { hardware: 1, priorities: 2 };
+const SITE: Site = Site { hardware: 1, priorities: 2, level: Level::Even };
 
 fn simulate(incidents: Vec<Incident>, hours: usize) -> Vec<Slot> {
     let mut production = Production::new(SITE, 15, 4, incidents);

@@ -62,6 +62,10 @@ pub fn shows(metric: Metric, evidence: &Evidence) -> String {
     let unit = metric.properties().unit;
     let (level, peers) = (number(evidence.peak.level), number(evidence.peak.peer_level));
     match evidence.relation() {
+        Relation::High if metric == Metric::Cost => format!("{level} times the time that the same work costs its peers"),
+        Relation::High if metric == Metric::Work => {
+            format!("its work would keep a healthy peer busy for {level} of the time, its peers' {peers}")
+        }
         Relation::Silent => format!("no {metric} while its peers have some"),
         Relation::Idle => format!("{metric} {level} {unit} where its peers have {peers}"),
         _ if evidence.peak.peer_level.abs() <= metric.properties().negligible => {
@@ -71,6 +75,24 @@ pub fn shows(metric: Metric, evidence: &Evidence) -> String {
             "{metric} {level} {unit}, {} times its peers' {peers}",
             number(evidence.peak.level / evidence.peak.peer_level)
         ),
+    }
+}
+
+/// When it was, and whether it goes on.
+pub fn when(incident: &Incident) -> String {
+    match incident.is_open {
+        true => format!("since {}", time::format(incident.first)),
+        false => format!("over, from {} for {}", time::format(incident.first), lasted(incident.lasted_s())),
+    }
+}
+
+/// A time span in the largest unit that has at least two of it.
+fn lasted(seconds: i64) -> String {
+    match seconds {
+        seconds if seconds < 120 => format!("{seconds} s"),
+        seconds if seconds < 7200 => format!("{} min", seconds / 60),
+        seconds if seconds < 172_800 => format!("{} h", seconds / 3600),
+        seconds => format!("{} days", seconds / 86_400),
     }
 }
 

@@ -32,6 +32,7 @@ pub fn render(session: &Session) -> String {
         @for (index, incident) in diagnosis.incidents.iter().take(MOST_INCIDENTS).enumerate() {
             (problem(session, index, incident))
         }
+        (observations(session))
         (explained(session))
         (heat_maps(session))
         (persistence(session))
@@ -53,17 +54,43 @@ fn problems(session: &Session) -> Markup {
                 p { "None." }
             } @else {
                 table {
-                    thead { tr { th { "part" } th { "cause" } th { "since" } th { "severity" } th { "persistence" } th { "what is seen" } th { "next" } } }
+                    thead { tr { th { "part" } th { "cause" } th { "when" } th { "severity" } th { "persistence" } th { "what is seen" } th { "next" } } }
                     tbody {
                         @for (index, incident) in incidents.iter().enumerate() {
                             tr {
                                 td { @if index < MOST_INCIDENTS { a href=(format!("#problem-{index}")) { (incident.component) } } @else { (incident.component) } }
                                 td { (incident.cause.name()) }
-                                td { (time::format(incident.first)) }
+                                td { (sentences::when(incident)) }
                                 td.number { (sentences::number(incident.severity)) }
                                 td.number { (incident.persistence) }
                                 td { (sentences::summary(session, incident)) }
                                 td { code { (advice::next(session, incident)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Loads: parts with more to do than their peers.
+fn observations(session: &Session) -> Markup {
+    let observations = &session.diagnosis.observations;
+    html! {
+        @if !observations.is_empty() {
+            section id="observations" {
+                h2 { "Loads, no fault" }
+                table {
+                    thead { tr { th { "part" } th { "load" } th { "when" } th { "what is seen" } th { "next" } } }
+                    tbody {
+                        @for observation in observations {
+                            tr {
+                                td { (observation.component) }
+                                td { (observation.cause.name()) }
+                                td { (sentences::when(observation)) }
+                                td { (sentences::summary(session, observation)) }
+                                td { code { (advice::next(session, observation)) } }
                             }
                         }
                     }
@@ -112,8 +139,10 @@ fn problem(session: &Session, index: usize, incident: &Incident) -> Markup {
         section.problem id=(format!("problem-{index}")) {
             h2 { (incident.component) ": " (incident.cause.name()) }
             p { (incident.kind.name()) " " (incident.component) ": " (incident.cause.meaning()) "." }
-            @if let Some((metric, evidence)) = evidence {
+            @for metric in drawn_metrics(session, incident) {
                 (samples(session, incident, incident.worst, metric))
+            }
+            @if let Some((metric, evidence)) = evidence.filter(|(metric, _)| !metric.role().is_derived()) {
                 (distribution(session, incident.worst, metric, evidence))
             }
             h3 { "How the decision came about" }
@@ -124,6 +153,12 @@ fn problem(session: &Session, index: usize, incident: &Incident) -> Markup {
             }
         }
     }
+}
+
+/// Metrics of which there is something to draw.
+fn drawn_metrics(session: &Session, incident: &Incident) -> Vec<Metric> {
+    let is_recorded = |metric: &Metric| session.aligned.find(incident.worst, *metric).is_some();
+    incident.drawn().into_iter().filter(is_recorded).collect()
 }
 
 /// Members to draw: the suspects, and peers spread evenly over the group.

@@ -22,6 +22,8 @@ struct Document<'a> {
     interval_s: u32,
     peer_groups: Vec<Group<'a>>,
     incidents: Vec<Problem<'a>>,
+    /// Loads, of the shape of incidents.
+    observations: Vec<Problem<'a>>,
     components: Vec<State<'a>>,
     gaps: Vec<Gap<'a>>,
     /// Gaps beyond those listed.
@@ -45,6 +47,7 @@ struct Problem<'a> {
     persistence: u32,
     first_seen: String,
     last_seen: String,
+    ongoing: bool,
     explains: Vec<&'a str>,
     /// What FAST'10's checklist alone would say.
     checklist: &'static str,
@@ -126,6 +129,7 @@ pub fn render(session: &Session) -> String {
             })
             .collect(),
         incidents: diagnosis.incidents.iter().map(|incident| problem(session, incident)).collect(),
+        observations: diagnosis.observations.iter().map(|load| problem(session, load)).collect(),
         components: components
             .map(|((id, component), state)| State {
                 component: &component.name,
@@ -199,6 +203,7 @@ fn problem<'a>(session: &'a Session, incident: &'a Incident) -> Problem<'a> {
         persistence: incident.persistence,
         first_seen: time::format(incident.first),
         last_seen: time::format(incident.last),
+        ongoing: incident.is_open,
         explains: incident.explains.iter().map(|&id| session.roster.name(id)).collect(),
         checklist: checklist(|metric| incident.episode.evidence.contains_key(&metric)).name(),
         next: advice::next(session, incident),

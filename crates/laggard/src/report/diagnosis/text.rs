@@ -21,16 +21,17 @@ pub fn render(session: &Session, with_evidence: bool, explained: &[String]) -> S
     for incident in &diagnosis.incidents {
         let _ = writeln!(
             out,
-            "  {:width$}  {:causes$}  since {}  severity {:>5}  persistence {:>3}  {}  next: {}",
+            "  {:width$}  {:causes$}  {}  severity {:>5}  persistence {:>3}  {}  next: {}",
             incident.component,
             incident.cause.name(),
-            time::format(incident.first),
+            sentences::when(incident),
             sentences::number(incident.severity),
             incident.persistence,
             sentences::summary(session, incident),
             advice::next(session, incident),
         );
     }
+    observations(&mut out, session);
     for (group, reason) in roster.groups.iter().zip(&diagnosis.undecided_groups) {
         if let Some(undecided) = reason {
             let names = hosts::fold(group.members.iter().map(|&member| roster.name(member)));
@@ -55,6 +56,21 @@ pub fn render(session: &Session, with_evidence: bool, explained: &[String]) -> S
         );
     }
     out
+}
+
+/// Loads, below the problems: for them nobody is woken.
+fn observations(out: &mut String, session: &Session) {
+    const SHOWN: usize = 10;
+    let observations = &session.diagnosis.observations;
+    for observation in observations.iter().take(SHOWN) {
+        let (cause, when) = (observation.cause.name(), sentences::when(observation));
+        let shown = sentences::summary(session, observation);
+        let _ = writeln!(out, "  load, no fault: {}  {cause}  {when}  {shown}", observation.component);
+    }
+    let more = observations.len().saturating_sub(SHOWN);
+    if more > 0 {
+        let _ = writeln!(out, "  … and {more} more loads (--format json lists them)");
+    }
 }
 
 fn gaps(out: &mut String, session: &Session) {
