@@ -23,7 +23,7 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 9] = [
 
 /// Modules of a crate in the order of the arrow: each may use those before it, and none after it.
 const MODULES: [(&str, &[&str]); 3] = [
-    ("laggard-core", &["ids", "stats", "grid", "model", "compare", "fsu", "diagnose"]),
+    ("laggard-core", &["ids", "stats", "grid", "model", "cost", "compare", "fsu", "diagnose"]),
     (
         "laggard-engine",
         &["warning", "error", "input", "plan", "offline", "explain", "live", "training", "utilization"],

@@ -7,7 +7,7 @@ use laggard_core::compare::{Method, cdf::CDF, median::MEDIAN, thresh::THRESH};
 use laggard_core::diagnose::Thresholds;
 use laggard_core::ids::{ComponentId, Table};
 use laggard_core::model::Roster;
-use laggard_sim::production::{CATALOGUE, Level, Entry, Happening, Incident, Production, Site};
+use laggard_sim::production::{CATALOGUE, Entry, Happening, Incident, Level, Production, Site};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! Production with uneven load: days with one slow LUN, and days without, at several levels of unevenness.
 //!
-//! A LUN is slow by 2 to 10 times for an hour to half a day. The part must be named, as slow and not as loaded, and dated; and no
+//! Each day is diagnosed as a whole, as a recording is. A LUN is slow by 2 to 10 times for an hour to half a day. The part must be named, as slow and not as loaded, and dated; and no
 //! other part. LUNs that were slow for a quarter of an hour by themselves are real, and no false accusation.
 
 use crate::verdict::attachments::{INTERVAL_S, Watch, roster};
@@ -13,16 +13,12 @@ use laggard_sim::chance::Chance;
 use laggard_sim::production::{Attachment, Happening, Incident, LUNS, Level, Production, Site};
 use rayon::prelude::*;
 use serde::Serialize;
-use std::collections::BTreeSet;
 
 /// Hours before the slowness: half of what is known when it comes.
 const BEFORE_H: f64 = 6.0;
 /// Times slower, and hours of it.
 const FACTORS: [f64; 4] = [2.0, 3.0, 5.0, 10.0];
 const HOURS: [f64; 3] = [1.0, 4.0, 12.0];
-/// How often the verdicts are looked at on days without a fault.
-const LOOK_S: u32 = 900;
-
 /// Which days.
 pub struct Plan {
     /// Other chance than development.
@@ -110,7 +106,15 @@ impl Plan {
         })
     }
 
-    fn day(&self, site: Site, seed: u64, is_slow: bool, part: usize, roster: &Roster, order: &[ComponentId]) -> Day {
+    fn day(
+        &self,
+        site: Site,
+        seed: u64,
+        is_slow: bool,
+        part: usize,
+        roster: &Roster,
+        order: &[ComponentId],
+    ) -> Day {
         let mut chance = Chance::new(seed).fork(7);
         let (lun, factor, hours) =
             (chance.below(LUNS), FACTORS[part % FACTORS.len()], HOURS[part / FACTORS.len() % HOURS.len()]);
@@ -120,25 +124,21 @@ impl Plan {
         let mut production = Production::new(site, INTERVAL_S, seed, incidents);
         let mut ours = Watch::ours(roster, &self.ours);
         let end_s = if is_slow { to_s + 1800.0 } else { 86_400.0 };
-        let (mut faults, mut loads): (BTreeSet<(String, usize)>, BTreeSet<String>) = Default::default();
-        for number in 0..(end_s / f64::from(INTERVAL_S)) as u32 {
+        for _ in 0..(end_s / f64::from(INTERVAL_S)) as u32 {
             ours.push(&production.next_slot(), order);
-            if !is_slow && ((number + 1) * INTERVAL_S).is_multiple_of(LOOK_S) {
-                let (found, told) = ours.found();
-                faults.extend(found.iter().map(|found| (found.component.clone(), found.worst.index())));
-                loads.extend(told.into_iter().map(|load| load.component));
-            }
-        }
-        let component = |lun: usize| order[site.index(Attachment { lun, priority: 0 })];
-        let was_slow = |id: ComponentId| production.mishaps().iter().any(|mishap| component(mishap.lun) == id);
-        if !is_slow {
-            let is_mishap = |(_, worst): &&(String, usize)| was_slow(ComponentId::new(*worst));
-            let mishaps = faults.iter().filter(is_mishap).count();
-            return Day { faults: faults.len(), mishaps, loads: loads.len(), ..Day::default() };
         }
         let (found, told) = ours.found();
+        let component = |lun: usize| order[site.index(Attachment { lun, priority: 0 })];
+        let was_slow =
+            |id: ComponentId| production.mishaps().iter().any(|mishap| component(mishap.lun) == id);
+        if !is_slow {
+            let mishaps = found.iter().filter(|found| found.explains.iter().any(|id| was_slow(*id))).count();
+            return Day { faults: found.len(), mishaps, loads: told.len(), ..Day::default() };
+        }
         let own = component(lun);
-        let is_own = |found: &&Found| found.explains.len() < 4 && found.explains.contains(&own) && found.last.0 as f64 > from_s;
+        let is_own = |found: &&Found| {
+            found.explains.len() < 4 && found.explains.contains(&own) && found.last.0 as f64 > from_s
+        };
         let fault = found.iter().find(is_own);
         let is_other = |found: &&Found| !is_own(found) && !found.explains.iter().any(|id| was_slow(*id));
         Day {
@@ -161,7 +161,15 @@ pub fn table(rows: &[Row]) -> String {
         let off = row.off_min.map_or("-".into(), |off| format!("{off:.0} min"));
         text += &format!(
             "| {} | {} | {} | {} | {off} | {} | {} | {} | {} | {} |\n",
-            row.level, row.slow, row.named, row.right, row.others, row.quiet, row.faults, row.mishaps, row.loads
+            row.level,
+            row.slow,
+            row.named,
+            row.right,
+            row.others,
+            row.quiet,
+            row.faults,
+            row.mishaps,
+            row.loads
         );
     }
     text

@@ -98,7 +98,8 @@ impl Recording {
 
     /// Adds a sample; says how it relates in time to the one before it in its series.
     pub fn push(&mut self, component: usize, metric: Metric, time_s: i64, value: f64) -> Ordering {
-        let network = matches!(metric.properties().role, Role::NetworkVolume | Role::Congestion | Role::Retransmission);
+        let network =
+            matches!(metric.properties().role, Role::NetworkVolume | Role::Congestion | Role::Retransmission);
         self.components[component].has_network |= network || matches!(metric, Metric::Rxpck | Metric::Txpck);
         let stored = self.series[component][metric as usize].get_or_insert_default();
         let before = stored.samples.last().filter(|_| stored.file == self.files);

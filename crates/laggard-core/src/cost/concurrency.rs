@@ -66,6 +66,10 @@ mod tests {
         assert_eq!(Concurrency(0.0).in_service(times), 8.0);
         assert_eq!(Concurrency(0.5).in_service(times), 3.2);
         assert_eq!(Concurrency(0.0).in_service(Times { busy_s: 0.55, waited_s: 0.02 }), 0.02);
-        assert_eq!(Concurrency(0.5).in_service(Times { busy_s: 1.0, waited_s: 0.0 }), 1.0, "nothing completed");
+        assert_eq!(
+            Concurrency(0.5).in_service(Times { busy_s: 1.0, waited_s: 0.0 }),
+            1.0,
+            "nothing completed"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! The cost of work as healthy peers show it: non-negative least squares over all of them, robust against the slow ones.
 
 use super::{Line, Load, Model};
-use crate::stats::median;
+use crate::stats::{median, quantile};
 
 /// What a device did in a piece of time, and how long it was in service for it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,8 +18,7 @@ pub struct Row {
 const ROUNDS: usize = 15;
 /// From this round on, rows that are slow count less than rows that are fast.
 const ONE_SIDED_FROM: usize = 5;
-/// A row's unit of error: this share of its time and this share of its prediction.
-const ERROR_OF_TIME: f64 = 0.005;
+/// A row's unit of error: what is not told from none, and this share of its prediction.
 const ERROR_OF_PREDICTION: f64 = 0.1;
 /// Huber's bound, and the bound beyond which a slow row counts less, in units of error.
 const HUBER: f64 = 1.5;
@@ -27,6 +26,9 @@ const SLOW: f64 = 3.0;
 /// Requests count only where they explain so much more than bytes alone: a slow disk merges less, and more requests must not explain
 /// its slowness.
 const WORTH_REQUESTS: f64 = 0.85;
+/// Where the mean sizes of requests span this factor, from the twentieth to the last but one twentieth of the rows, requests and bytes can be
+/// told apart, and both count.
+const WIDE_SIZES: f64 = 16.0;
 
 /// Places of the coefficients: bytes first.
 const READ_BYTES: usize = 0;
@@ -47,39 +49,49 @@ fn model(cost: &Vector) -> Model {
     }
 }
 
-/// What the work of peers usually costs; nothing where no row has any work.
-pub fn fit(rows: &[Row]) -> Option<Model> {
+/// What the work of peers usually costs; nothing where no row has any work. The idle share is the share of the time in service that is not
+/// told from none.
+pub fn fit(rows: &[Row], idle_share: f64) -> Option<Model> {
     let has_bytes = rows.iter().any(|row| row.load.bytes() > 0.0);
     let has_requests = rows.iter().any(|row| row.load.transactions() > 0.0);
     match (has_bytes, has_requests) {
         (false, false) => None,
-        (false, true) => Some(model(&robust(rows, &[READS, WRITES]))),
-        (true, false) => Some(model(&robust(rows, &[READ_BYTES, WRITE_BYTES]))),
+        (false, true) => Some(model(&robust(rows, idle_share, &[READS, WRITES]))),
+        (true, false) => Some(model(&robust(rows, idle_share, &[READ_BYTES, WRITE_BYTES]))),
         (true, true) => {
-            let bytes = model(&robust(rows, &[READ_BYTES, WRITE_BYTES]));
-            let all = model(&robust(rows, &[READ_BYTES, WRITE_BYTES, READS, WRITES]));
-            Some(if error(rows, &all) <= WORTH_REQUESTS * error(rows, &bytes) { all } else { bytes })
+            let bytes = model(&robust(rows, idle_share, &[READ_BYTES, WRITE_BYTES]));
+            let all = model(&robust(rows, idle_share, &[READ_BYTES, WRITE_BYTES, READS, WRITES]));
+            let is_better =
+                || error(rows, idle_share, &all) <= WORTH_REQUESTS * error(rows, idle_share, &bytes);
+            Some(if are_sizes_wide(rows) || is_better() { all } else { bytes })
         }
     }
 }
 
+/// Whether requests of very different sizes were seen.
+fn are_sizes_wide(rows: &[Row]) -> bool {
+    let sizes = rows.iter().map(|row| row.load.bytes() / row.load.transactions());
+    let mut sizes: Vec<f64> = sizes.filter(|size| size.is_finite() && *size > 0.0).collect();
+    !sizes.is_empty() && quantile(&mut sizes, 0.95) >= WIDE_SIZES * quantile(&mut sizes, 0.05)
+}
+
 /// The median error of a model, relative to the unit of error.
-fn error(rows: &[Row], model: &Model) -> f64 {
+fn error(rows: &[Row], idle_share: f64, model: &Model) -> f64 {
     let off = |row: &Row| {
         let predicted = model.seconds(&row.load);
         // Relative to what was seen, so that no model gains by predicting more.
-        (row.service_s - predicted).abs() / unit(row.seconds, row.service_s)
+        (row.service_s - predicted).abs() / unit(idle_share * row.seconds, row.service_s)
     };
     let worked = rows.iter().filter(|row| row.load.transactions() > 0.0 || row.load.bytes() > 0.0);
     median(&mut worked.map(off).collect::<Vec<f64>>())
 }
 
-fn unit(seconds: f64, predicted: f64) -> f64 {
-    ERROR_OF_TIME * seconds + ERROR_OF_PREDICTION * predicted
+fn unit(idle_s: f64, predicted: f64) -> f64 {
+    idle_s + ERROR_OF_PREDICTION * predicted
 }
 
 /// Iteratively reweighted least squares.
-fn robust(rows: &[Row], columns: &[usize]) -> Vector {
+fn robust(rows: &[Row], idle_share: f64, columns: &[usize]) -> Vector {
     let scale = scales(rows);
     let mut cost = [0.0; 4];
     for round in 0..ROUNDS {
@@ -90,7 +102,7 @@ fn robust(rows: &[Row], columns: &[usize]) -> Vector {
             let predicted: f64 = columns.iter().map(|&column| cost[column] * x[column]).sum();
             // In the first round nothing is predicted yet: what was seen says how well it is known.
             let known = if round == 0 { row.service_s } else { predicted };
-            let unit = unit(row.seconds, known);
+            let unit = unit(idle_share * row.seconds, known);
             let off = (row.service_s - predicted) / unit;
             let mut weight = 1.0 / (unit * unit);
             if round > 0 {
@@ -189,9 +201,9 @@ mod tests {
 
     #[test]
     fn costs_are_found_and_a_slow_peer_does_not_teach_them() {
-        assert!(is_near(&fit(&rows(5, 40, 1.0)).unwrap(), 0.05));
+        assert!(is_near(&fit(&rows(5, 40, 1.0), 0.005).unwrap(), 0.05));
         for slow in [1.5, 3.0, 30.0] {
-            let found = fit(&rows(5, 40, slow)).unwrap();
+            let found = fit(&rows(5, 40, slow), 0.005).unwrap();
             assert!(is_near(&found, 0.12), "{slow} times: {found:?}");
         }
     }
@@ -204,16 +216,16 @@ mod tests {
             let load = Load { writes: requests, write_bytes: 1e7, ..Load::default() };
             Row { load, service_s: factor * 0.5, seconds: 5.0 }
         };
-        let found = fit(&(0..200).map(|index| row(index % 5)).collect::<Vec<_>>()).unwrap();
+        let found = fit(&(0..200).map(|index| row(index % 5)).collect::<Vec<_>>(), 0.005).unwrap();
         assert_eq!(found.write.latency_s, 0.0);
         assert!((found.write.per_byte_s / 5e-8 - 1.0).abs() < 0.05, "{found:?}");
     }
 
     #[test]
     fn without_work_nothing_costs_and_without_bytes_requests_do() {
-        assert_eq!(fit(&[Row { load: Load::default(), service_s: 1.0, seconds: 5.0 }]), None);
+        assert_eq!(fit(&[Row { load: Load::default(), service_s: 1.0, seconds: 5.0 }], 0.005), None);
         let load = Load { reads: 100.0, ..Load::default() };
-        let found = fit(&[Row { load, service_s: 0.5, seconds: 5.0 }; 10]).unwrap();
+        let found = fit(&[Row { load, service_s: 0.5, seconds: 5.0 }; 10], 0.005).unwrap();
         assert!((found.read.latency_s - 0.005).abs() < 1e-9);
     }
 }

@@ -6,8 +6,8 @@ use super::incident::{
     ComponentVerdict, Diagnosis, Excused, Incident, JudgedMetric, UndecidedGroup, Verdict,
 };
 use super::judge::Track;
-use super::pipeline::Diagnoser;
 use super::persistence::Trouble;
+use super::pipeline::Diagnoser;
 use super::rules::episode::{Impact, Spoken};
 use super::rules::site::{self, Explained, GroupState, MostJudged};
 use crate::grid::FEWEST_PEERS;
@@ -148,9 +148,8 @@ impl Diagnoser {
             of_group.filter(|track| track.scorer.metric.can_indict())
         };
         // Congestion alone decides only where nothing else was recorded: it is blind to disks.
-        let is_main = |track: &&Track| {
-            !matches!(track.scorer.metric.role(), Role::Congestion | Role::Retransmission)
-        };
+        let is_main =
+            |track: &&Track| !matches!(track.scorer.metric.role(), Role::Congestion | Role::Retransmission);
         let most = |tracks: &mut dyn Iterator<Item = &Track>| {
             tracks.max_by_key(|track| track.memory.decided_windows).map(|track| MostJudged {
                 windows: track.memory.decided_windows,

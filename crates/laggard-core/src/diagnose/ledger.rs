@@ -19,8 +19,8 @@ use std::collections::VecDeque;
 
 /// Bytes of a sector.
 const SECTOR: f64 = 512.0;
-/// Time in service, as a share of the window, that is not told from none.
-const IDLE_SHARE: f64 = 0.005;
+/// Time in service, as a share, that is not told from none in samples of a second; longer samples tell more, by the square root.
+const IDLE_SHARE_OF_SECONDS: f64 = 0.005;
 /// Times that share at which a member is active.
 const ACTIVE: f64 = 2.0;
 /// Without requests completed, a device that was busy for this share of a slot is stalled.
@@ -55,15 +55,8 @@ pub struct Recorded<'a> {
 }
 
 /// The metrics that are booked, in the order of [`Recorded`].
-pub const BOOKED: [Metric; 7] = [
-    Metric::Tps,
-    Metric::RdSec,
-    Metric::WrSec,
-    Metric::Await,
-    Metric::Svctm,
-    Metric::Util,
-    Metric::InFlight,
-];
+pub const BOOKED: [Metric; 7] =
+    [Metric::Tps, Metric::RdSec, Metric::WrSec, Metric::Await, Metric::Svctm, Metric::Util, Metric::InFlight];
 
 impl<'a> Recorded<'a> {
     /// From the row of each metric.
@@ -103,8 +96,10 @@ impl Piece {
         let [tps, rd_sec, wr_sec, await_ms, svctm_ms, util, in_flight] = values;
         let known = |value: f64| (!value.is_nan()).then_some(value.max(0.0));
         let requests = known(tps).map(|tps| tps * seconds);
-        let (read_bytes, write_bytes) =
-            (known(rd_sec).map(|rate| rate * SECTOR * seconds), known(wr_sec).map(|rate| rate * SECTOR * seconds));
+        let (read_bytes, write_bytes) = (
+            known(rd_sec).map(|rate| rate * SECTOR * seconds),
+            known(wr_sec).map(|rate| rate * SECTOR * seconds),
+        );
         if requests.is_none() && read_bytes.is_none() && write_bytes.is_none() {
             return None;
         }
@@ -113,7 +108,8 @@ impl Piece {
         let busy_s = known(util).map(|percent| percent.min(100.0) / 100.0 * seconds);
         let busy_s = busy_s.or_else(|| per_request(svctm_ms).map(|busy_s| busy_s.min(seconds)));
         // Neither is recorded: requests that come at random leave the device idle for e^(-Q/T) of the time.
-        let busy_s = busy_s.or_else(|| waited_s.map(|waited_s| seconds * (1.0 - (-waited_s / seconds).exp())))?;
+        let busy_s =
+            busy_s.or_else(|| waited_s.map(|waited_s| seconds * (1.0 - (-waited_s / seconds).exp())))?;
         let mut times = Times { busy_s, waited_s: waited_s.unwrap_or(busy_s) };
         let mut stalled_s = 0.0;
         let is_waiting = in_flight >= 1.0 && in_flight_before >= 1.0;
@@ -220,26 +216,29 @@ impl Accounts {
     /// The window of a derived metric: levels and scores of all members that have an account.
     pub fn window(&self, track: &Scorer) -> ScoredWindow {
         let of_cost = track.metric == Metric::Cost;
-        let members: Vec<MemberIndex> =
-            (0..self.members.len()).map(MemberIndex::new).filter(|member| self.of(*member).is_some()).collect();
+        let members: Vec<MemberIndex> = (0..self.members.len())
+            .map(MemberIndex::new)
+            .filter(|member| self.of(*member).is_some())
+            .collect();
         let accounts: Vec<&Account> = members.iter().filter_map(|member| self.of(*member)).collect();
         let by_piece = if of_cost { &self.ratios } else { &self.costs };
         let piece = |member: &MemberIndex| &by_piece[member.index() * self.pieces..][..self.pieces];
         let window = Window::new(members.iter().flat_map(piece).copied().collect(), self.pieces);
         let spread = accounts.first().map_or(f64::NAN, |account| account.spread);
-        let (levels, scores, middle, deviation, threshold): (Vec<f64>, Vec<f64>, f64, f64, f64) = match of_cost {
-            true => {
-                let levels = accounts.iter().map(|account| account.ratio()).collect();
-                let scores = accounts.iter().map(|account| account.effect).collect();
-                (levels, scores, 1.0, spread, window::cost_threshold(spread))
-            }
-            false => {
-                let levels: Vec<f64> = accounts.iter().map(|account| account.cost).collect();
-                let Spread { middle, deviation } = Spread::of(&levels);
-                let scores = levels.iter().map(|level| level - middle).collect();
-                (levels, scores, middle, deviation, window::MIN_WORK.value)
-            }
-        };
+        let (levels, scores, middle, deviation, threshold): (Vec<f64>, Vec<f64>, f64, f64, f64) =
+            match of_cost {
+                true => {
+                    let levels = accounts.iter().map(|account| account.ratio()).collect();
+                    let scores = accounts.iter().map(|account| account.effect).collect();
+                    (levels, scores, 1.0, spread, window::cost_threshold(spread))
+                }
+                false => {
+                    let levels: Vec<f64> = accounts.iter().map(|account| account.cost).collect();
+                    let Spread { middle, deviation } = Spread::of(&levels);
+                    let scores = levels.iter().map(|level| level - middle).collect();
+                    (levels, scores, middle, deviation, window::MIN_WORK.value)
+                }
+            };
         let scores = scores.into_iter().map(Score::Exact).collect();
         let levels = Levels::booked(track.metric, levels, middle, deviation);
         ScoredWindow::booked(track, self.index, members, window, scores, threshold, levels)
@@ -250,6 +249,8 @@ impl Accounts {
 #[derive(Debug)]
 pub struct Ledger {
     interval_s: f64,
+    /// Time in service, as a share, that is not told from none.
+    idle_share: f64,
     schedule: Schedule,
     /// Slots of a piece, and pieces of a window.
     piece_slots: u64,
@@ -326,9 +327,16 @@ impl Ledger {
     pub fn new(params: Params, members: usize) -> Ledger {
         let half = (params.shift / 2).max(1);
         let is_whole = |slots: usize| params.shift.is_multiple_of(slots) && params.size.is_multiple_of(slots);
-        let piece = if is_whole(half) { half } else if is_whole(params.shift) { params.shift } else { 1 };
+        let piece = if is_whole(half) {
+            half
+        } else if is_whole(params.shift) {
+            params.shift
+        } else {
+            1
+        };
         Ledger {
             interval_s: f64::from(params.interval_s),
+            idle_share: IDLE_SHARE_OF_SECONDS / f64::from(params.interval_s).sqrt(),
             schedule: Schedule::new(params),
             piece_slots: piece as u64,
             window_pieces: (params.size / piece) as u64,
@@ -415,9 +423,8 @@ impl Ledger {
         let known = self.fitted;
         let looked = known.filter(|fitted| self.taught_pieces < 2 * fitted.looked);
         let found = match looked {
-            Some(fitted) => {
-                fit(&self.rows(fitted.concurrency)).map(|model| (model, fitted.concurrency, fitted.looked))
-            }
+            Some(fitted) => fit(&self.rows(fitted.concurrency), self.idle_share)
+                .map(|model| (model, fitted.concurrency, fitted.looked)),
             None => self.best().map(|(model, concurrency)| (model, concurrency, self.taught_pieces)),
         };
         if let Some((model, concurrency, looked)) = found {
@@ -428,9 +435,10 @@ impl Ledger {
 
     /// All that was taught, and the piece that is complete now.
     fn lessons(&self) -> impl Iterator<Item = Vec<Piece>> + '_ {
-        let newest = self.pieces.back().map(|(_, pieces)| {
-            self.sample.iter().map(|&member| pieces[member]).collect::<Vec<Piece>>()
-        });
+        let newest = self
+            .pieces
+            .back()
+            .map(|(_, pieces)| self.sample.iter().map(|&member| pieces[member]).collect::<Vec<Piece>>());
         self.taught.iter().cloned().chain(newest)
     }
 
@@ -447,7 +455,7 @@ impl Ledger {
     fn best(&self) -> Option<(Model, Concurrency)> {
         let mut tried = Vec::new();
         for concurrency in Concurrency::TRIED {
-            let model = fit(&self.rows(concurrency))?;
+            let model = fit(&self.rows(concurrency), self.idle_share)?;
             tried.push((self.scatter(&model, concurrency), model, concurrency));
         }
         let least = tried.iter().map(|(scatter, ..)| *scatter).filter(|scatter| scatter.is_finite());
@@ -462,7 +470,7 @@ impl Ledger {
         for lesson in self.lessons() {
             for (known, piece) in by_member.iter_mut().zip(&lesson) {
                 if piece.has_work() {
-                    let idle_s = IDLE_SHARE * piece.seconds;
+                    let idle_s = self.idle_share * piece.seconds;
                     let service = (concurrency.in_service(piece.times) + idle_s).ln();
                     known.push((service, service - (model.seconds(&piece.load) + idle_s).ln()));
                 }
@@ -496,8 +504,8 @@ impl Ledger {
                 return None;
             }
             let (service, cost) = (service_s / sum.seconds, model.seconds(&sum.load) / sum.seconds);
-            let raw = ((service + IDLE_SHARE) / (cost + IDLE_SHARE)).ln();
-            let is_active = service.max(cost) >= ACTIVE * IDLE_SHARE;
+            let raw = ((service + self.idle_share) / (cost + self.idle_share)).ln();
+            let is_active = service.max(cost) >= ACTIVE * self.idle_share;
             Some(Effect { sum, service, cost, raw, is_active })
         };
         let members: Vec<Option<Effect>> = (0..self.in_flight.len()).map(of_member).collect();
@@ -537,12 +545,13 @@ impl Ledger {
         let found: Vec<Option<Account>> = members.iter().zip(&differences).map(account).collect();
         let size = self.window_pieces as usize;
         let first = self.schedule.from(window).0 / self.piece_slots;
-        let (mut ratios, mut costs) = (vec![f64::NAN; size * found.len()], vec![f64::NAN; size * found.len()]);
+        let (mut ratios, mut costs) =
+            (vec![f64::NAN; size * found.len()], vec![f64::NAN; size * found.len()]);
         for (index, pieces) in &self.pieces {
             let place = (index - first) as usize;
             for (member, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.seconds > 0.0) {
                 let cost_s = model.seconds(&piece.load);
-                let idle_s = IDLE_SHARE * piece.seconds;
+                let idle_s = self.idle_share * piece.seconds;
                 let service_s = concurrency.in_service(piece.times);
                 ratios[member * size + place] = (service_s + idle_s) / (cost_s + idle_s);
                 costs[member * size + place] = cost_s / piece.seconds;
@@ -559,9 +568,9 @@ impl Ledger {
             let piece = &pieces[member.index()];
             let cost_s = model.seconds(&piece.load);
             let excess_s = piece.times.busy_s - cost_s;
-            (excess_s > IDLE_SHARE * piece.seconds).then(|| SlowPiece {
+            (excess_s > self.idle_share * piece.seconds).then(|| SlowPiece {
                 excess_s: excess_s / piece.load.transactions().max(1.0),
-                excess_ratio: excess_s / cost_s.max(IDLE_SHARE * piece.seconds),
+                excess_ratio: excess_s / cost_s.max(self.idle_share * piece.seconds),
                 queue: piece.times.waited_s / piece.times.busy_s,
                 stalled: piece.stalled_s / piece.seconds,
             })
@@ -579,11 +588,13 @@ impl Ledger {
         let now = differences.iter().flatten().filter(|value| **value < 0.0).map(|value| value.abs());
         let mut below: Vec<f64> = self.differences.iter().copied().chain(now).collect();
         let pooled = if below.is_empty() { 0.0 } else { MAD_TO_DEVIATION * median(&mut below) };
-        let active = members.iter().zip(differences).filter(|(known, _)| {
-            known.as_ref().is_some_and(|known| known.is_active)
-        });
+        let active = members
+            .iter()
+            .zip(differences)
+            .filter(|(known, _)| known.as_ref().is_some_and(|known| known.is_active));
         let mut active: Vec<f64> = active.filter_map(|(_, value)| value.map(f64::abs)).collect();
-        let of_window = if active.len() >= MANY_MEMBERS { MAD_TO_DEVIATION * median(&mut active) } else { 0.0 };
+        let of_window =
+            if active.len() >= MANY_MEMBERS { MAD_TO_DEVIATION * median(&mut active) } else { 0.0 };
         pooled.max(of_window).max(MIN_SPREAD)
     }
 

@@ -305,7 +305,10 @@ impl History {
         let open = self.open.iter().zip(Strand::ALL).filter(|(_, strand)| !strand.is_load);
         let open = open.filter_map(|(open, _)| open.as_ref()).map(|open| &open.episode);
         let over = self.over.iter().filter(|(strand, _)| !strand.is_load).map(|(_, episode)| episode);
-        open.chain(over).filter(|episode| !episode.evidence.is_empty()).map(Episode::severity).fold(0.0, f64::max)
+        open.chain(over)
+            .filter(|episode| !episode.evidence.is_empty())
+            .map(Episode::severity)
+            .fold(0.0, f64::max)
     }
 }
 

@@ -57,7 +57,9 @@ impl Role {
     /// Whether a metric of this role can speak against a component; FAST'10, section 7 says why tps and svctm cannot.
     pub fn can_indict(self) -> bool {
         match self {
-            StorageVolume | StorageLatency | NetworkVolume | Congestion | Retransmission | Cost | Work => true,
+            StorageVolume | StorageLatency | NetworkVolume | Congestion | Retransmission | Cost | Work => {
+                true
+            }
             Load | Account | Context => false,
         }
     }
@@ -125,8 +127,8 @@ pub struct Properties {
 
 use Averaging::{Requests, Time};
 use Role::{
-    Account, Congestion, Context, Cost, Load, NetworkVolume, Retransmission, StorageLatency,
-    StorageVolume, Work,
+    Account, Congestion, Context, Cost, Load, NetworkVolume, Retransmission, StorageLatency, StorageVolume,
+    Work,
 };
 
 macro_rules! table {

@@ -1,12 +1,12 @@
 //! `laggard-lab score`: simulated clusters and real recordings, judged by every pipeline, beside the papers' tables.
 
 use super::{Format, Outcome, bar, deliver};
-use crate::uneven;
 use crate::ablation::{self, Ablation};
 use crate::production::Plan;
 use crate::real;
 use crate::report::{Report, html, text};
 use crate::simulated::matrix::Matrix;
+use crate::uneven;
 use crate::verdict::ours::Ours;
 use clap::Args as ClapArgs;
 use laggard_core::compare::limp::LIMP;
@@ -112,7 +112,7 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         ours: ours.clone(),
     };
     if args.only == Some(Part::Uneven) {
-        let plan = uneven::Plan { held_out, days: if args.quick { 3 } else { 24 }, ours };
+        let plan = uneven::Plan { held_out, days: if args.quick { 6 } else { 24 }, ours };
         let bar = bar("uneven production", plan.len());
         let rows = plan.run(&bar)?;
         bar.finish_and_clear();

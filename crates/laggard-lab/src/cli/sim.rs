@@ -3,7 +3,7 @@
 use super::{Outcome, bar, said};
 use clap::{Args as ClapArgs, Subcommand};
 use laggard_sim::bench::{self, Cluster, Experiment, Fault, FaultKind, Workload};
-use laggard_sim::production::{CATALOGUE, Incident, Level, Production, Reading, Site, self};
+use laggard_sim::production::{self, CATALOGUE, Incident, Level, Production, Reading, Site};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};

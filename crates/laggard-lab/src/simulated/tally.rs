@@ -55,13 +55,11 @@ impl Tally {
     /// Adds the verdict on one experiment. Of several faults at once all must be found.
     pub fn add(&mut self, faults: &[Expected], verdict: &[Indictment]) {
         // Before the injection nobody is faulty.
-        let is_of = |fault: &Expected, said: &Indictment| {
-            fault.server == said.server && said.said_s >= fault.from_s
-        };
+        let is_of =
+            |fault: &Expected, said: &Indictment| fault.server == said.server && said.said_s >= fault.from_s;
         let is_faulty = |said: &Indictment| faults.iter().any(|fault| is_of(fault, said));
-        let is_named = |said: &Indictment| {
-            faults.iter().any(|fault| is_of(fault, said) && fault.is_called(said.cause))
-        };
+        let is_named =
+            |said: &Indictment| faults.iter().any(|fault| is_of(fault, said) && fault.is_called(said.cause));
         let all = |found: &dyn Fn(&Expected, &Indictment) -> bool| {
             let is_found = |fault: &Expected| verdict.iter().any(|said| found(fault, said));
             !faults.is_empty() && faults.iter().all(is_found)
@@ -72,7 +70,8 @@ impl Tally {
         self.diagnosed += usize::from(all(&|fault, said| is_of(fault, said) && fault.is_called(said.cause)));
         self.misdiagnosed += usize::from(!verdict.iter().all(is_named));
         let first = |fault: &Expected| {
-            let said = verdict.iter().filter(|said| is_of(fault, said)).map(|said| said.said_s - fault.from_s);
+            let said =
+                verdict.iter().filter(|said| is_of(fault, said)).map(|said| said.said_s - fault.from_s);
             said.fold(f64::INFINITY, f64::min)
         };
         // Of several, until the last was told.

@@ -14,8 +14,8 @@ mod site;
 
 pub use catalogue::{CATALOGUE, Entry};
 pub use engine::{METRICS, Mishap, Production, Reading, Slot};
-pub use load::Level;
 pub use incident::{Happening, Incident};
+pub use load::Level;
 pub use site::{Attachment, LUNS, PRIORITIES, SERVERS, Site};
 
 #[cfg(test)]

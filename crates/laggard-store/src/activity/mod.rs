@@ -144,7 +144,8 @@ impl Hosts {
 
     /// Those of the metrics that are wanted. Where the busy time itself is, the mean of it over requests says nothing more.
     pub fn wanted(&self, wanted: impl Fn(Metric) -> bool) -> Vec<Metric> {
-        let is_needed = |metric: &Metric| wanted(*metric) && (*metric != Metric::Svctm || !wanted(Metric::Util));
+        let is_needed =
+            |metric: &Metric| wanted(*metric) && (*metric != Metric::Svctm || !wanted(Metric::Util));
         self.metrics().into_iter().filter(is_needed).collect()
     }
 

@@ -62,7 +62,9 @@ pub fn shows(metric: Metric, evidence: &Evidence) -> String {
     let unit = metric.properties().unit;
     let (level, peers) = (number(evidence.peak.level), number(evidence.peak.peer_level));
     match evidence.relation() {
-        Relation::High if metric == Metric::Cost => format!("{level} times the time that the same work costs its peers"),
+        Relation::High if metric == Metric::Cost => {
+            format!("{level} times the time that the same work costs its peers")
+        }
         Relation::High if metric == Metric::Work => {
             format!("its work would keep a healthy peer busy for {level} of the time, its peers' {peers}")
         }

@@ -25,7 +25,13 @@ impl Does {
             Metric::WrSec => self.wr_sec,
             Metric::RdSec => 0.0,
             Metric::Await => self.service_ms * self.queue,
-            Metric::Util if self.tps == 0.0 => if self.in_flight > 0.0 { 100.0 } else { 0.0 },
+            Metric::Util if self.tps == 0.0 => {
+                if self.in_flight > 0.0 {
+                    100.0
+                } else {
+                    0.0
+                }
+            }
             Metric::Util => (self.tps * self.service_ms / 10.0).min(100.0),
             Metric::InFlight => self.in_flight,
             _ => f64::NAN,
@@ -35,14 +41,20 @@ impl Does {
 
 /// Noise that differs by member and second, the same every time.
 fn noise(member: usize, second: u64) -> f64 {
-    let mut x = (member as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ second.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mut x =
+        (member as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ second.wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x ^= x >> 31;
     x = x.wrapping_mul(0x94d0_49bb_1331_11eb);
     (x >> 40) as f64 / (1u64 << 24) as f64
 }
 
 /// All windows of some seconds.
-fn windows(members: usize, seconds: u64, recorded: &[Metric], does: impl Fn(usize, u64) -> Does) -> Vec<Accounts> {
+fn windows(
+    members: usize,
+    seconds: u64,
+    recorded: &[Metric],
+    does: impl Fn(usize, u64) -> Does,
+) -> Vec<Accounts> {
     let mut ledger = Ledger::new(PARAMS, members);
     let mut found = Vec::new();
     for second in 0..seconds {
@@ -103,7 +115,12 @@ fn a_disk_that_only_has_more_to_do_is_not_dear() {
 fn a_stalled_disk_is_in_service_all_the_time_and_its_idle_peers_are_not() {
     let found = windows(5, 120, &ALL, |member, second| match second >= 70 {
         false => Does::healthy(15.0, 3000.0),
-        true => Does { tps: 0.0, wr_sec: 0.0, in_flight: if member == 2 { 13.0 } else { 0.0 }, ..Does::healthy(1.0, 1.0) },
+        true => Does {
+            tps: 0.0,
+            wr_sec: 0.0,
+            in_flight: if member == 2 { 13.0 } else { 0.0 },
+            ..Does::healthy(1.0, 1.0)
+        },
     });
     let stalled = last(&found, 2);
     assert!(stalled.stalled > 0.9 && stalled.service > 0.9 && stalled.effect > 3.0, "{stalled:?}");
@@ -118,7 +135,10 @@ fn a_kernel_that_freezes_its_busy_time_does_not_hide_a_stall() {
     assert_eq!(Piece::of_slot(values, 0.0, 1.0).unwrap().stalled_s, 0.0, "it came just now");
     let busy = [0.0, 0.0, 0.0, 0.0, f64::NAN, 50.0, f64::NAN];
     assert_eq!(Piece::of_slot(busy, f64::NAN, 1.0).unwrap().stalled_s, 1.0, "busy and completes nothing");
-    assert_eq!(Piece::of_slot([0.0, 0.0, 0.0, 0.0, f64::NAN, 49.0, f64::NAN], f64::NAN, 1.0).unwrap().stalled_s, 0.0);
+    assert_eq!(
+        Piece::of_slot([0.0, 0.0, 0.0, 0.0, f64::NAN, 49.0, f64::NAN], f64::NAN, 1.0).unwrap().stalled_s,
+        0.0
+    );
 }
 
 #[test]
@@ -127,7 +147,9 @@ fn it_degrades_with_what_is_recorded() {
     assert!(ratio(&ALL) > 2.0);
     assert!(ratio(&[Metric::Tps, Metric::RdSec, Metric::WrSec, Metric::Await]) > 1.5, "no busy time");
     assert!(windows(5, 120, &[Metric::Await], five(2.5)).is_empty(), "latency alone is not booked");
-    let known = |metrics: &[Metric]| !Recorded::new(|metric| metrics.contains(&metric).then_some(&[1.0][..])).is_empty();
+    let known = |metrics: &[Metric]| {
+        !Recorded::new(|metric| metrics.contains(&metric).then_some(&[1.0][..])).is_empty()
+    };
     assert!(known(&[Metric::WrSec, Metric::Util]) && known(&[Metric::Tps, Metric::Svctm]));
     assert!(!known(&[Metric::Util]) && !known(&[Metric::WrSec, Metric::Await]));
 }

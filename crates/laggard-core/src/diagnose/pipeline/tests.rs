@@ -1,7 +1,7 @@
 use super::*;
 use crate::compare::{cdf::CDF, kl::KL};
-use crate::diagnose::{Cause, Diagnosis};
 use crate::diagnose::training::Trained;
+use crate::diagnose::{Cause, Diagnosis};
 use crate::model::groups::Observed;
 use proptest::prelude::*;
 
@@ -264,7 +264,10 @@ fn a_disk_with_more_to_do_is_a_hog_or_a_load_by_what_the_network_says_and_a_slow
     let asked = doing(16_000.0, 80.0, 10.0, 8e6);
     assert!(asked.incidents.is_empty(), "{:?}", accused(&asked));
     assert_eq!(asked.observations.len(), 1);
-    assert_eq!((asked.observations[0].component.as_str(), asked.observations[0].cause), ("oss7", Cause::Load));
+    assert_eq!(
+        (asked.observations[0].component.as_str(), asked.observations[0].cause),
+        ("oss7", Cause::Load)
+    );
     assert_eq!(asked.conclusion(), crate::diagnose::Conclusion::Quiet, "nobody is woken for a load");
     let slow = doing(4000.0, 40.0, 20.0, 2e6);
     assert_eq!(accused(&slow), ["oss7"], "twice as many requests for the same work do not excuse it");
@@ -273,18 +276,23 @@ fn a_disk_with_more_to_do_is_a_hog_or_a_load_by_what_the_network_says_and_a_slow
 
 #[test]
 fn two_troubles_of_one_server_are_two_incidents_and_two_times_are_two() {
-    let at = |from: i64, to: i64, usual: f64, odd: f64| move |second: i64| if (from..to).contains(&second) { odd } else { usual };
+    let at = |from: i64, to: i64, usual: f64, odd: f64| {
+        move |second: i64| if (from..to).contains(&second) { odd } else { usual }
+    };
     let both = servers(
         &LIMP,
         900,
         &[
             (Metric::WrSec, 4000.0, &|_| 4000.0),
             (Metric::Tps, 20.0, &|_| 20.0),
-            (Metric::Util, 20.0, &|second| if (150..300).contains(&second) || second >= 700 { 80.0 } else { 20.0 }),
+            (Metric::Util, 20.0, &|second| {
+                if (150..300).contains(&second) || second >= 700 { 80.0 } else { 20.0 }
+            }),
             (Metric::Rxbyt, 2e6, &at(250, 500, 2e6, 9e6)),
         ],
     );
-    let mut said: Vec<(Cause, bool)> = both.incidents.iter().map(|incident| (incident.cause, incident.is_open)).collect();
+    let mut said: Vec<(Cause, bool)> =
+        both.incidents.iter().map(|incident| (incident.cause, incident.is_open)).collect();
     said.sort_unstable();
     assert_eq!(said.len(), 3, "{said:?}");
     assert!(said.contains(&(Cause::NetworkHog, false)), "{said:?}");

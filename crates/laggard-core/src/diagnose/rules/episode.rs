@@ -19,7 +19,8 @@ const MIN_STALLED: Bound = Bound::new("min_stalled", 0.5, "of the slow time");
 /// A neighbour's time does not grow with the requests: the excess of each falls with the queue by more than this power ...
 const NEIGHBOUR_SLOPE: Bound = Bound::new("max_slope", -0.5, "power of the queue");
 /// ... where the queue varies by more than this.
-const MIN_QUEUE_VARIATION: Bound = Bound::new("min_queue_variation", 0.1, "standard deviation of its logarithm");
+const MIN_QUEUE_VARIATION: Bound =
+    Bound::new("min_queue_variation", 0.1, "standard deviation of its logarithm");
 /// Every request is late by about the same: its robust variation is at most this.
 const MAX_EXCESS_VARIATION: Bound = Bound::new("max_variation", 0.14, "of the median excess");
 /// More work explains a slow device if it lasts at least this share of the slow windows.
@@ -367,7 +368,6 @@ impl<'a> Symptoms<'a> {
     fn slowness(&self) -> Numbers {
         Numbers::of(&[("latency", severity(self.latency)), ("traffic", severity(self.traffic))])
     }
-
 }
 
 fn severity(evidence: Option<&Evidence>) -> f64 {
@@ -438,10 +438,16 @@ fn stalled(seen: &Symptoms) -> Option<Numbers> {
 
 /// The slope of the logarithm of the excess of each request on that of the queue, and the deviation of the latter.
 fn slope(slow: &[SlowPiece]) -> (f64, f64) {
-    let points: Vec<(f64, f64)> =
-        slow.iter().map(|piece| (piece.queue.ln(), piece.excess_s.ln())).filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
+    let points: Vec<(f64, f64)> = slow
+        .iter()
+        .map(|piece| (piece.queue.ln(), piece.excess_s.ln()))
+        .filter(|(x, y)| x.is_finite() && y.is_finite())
+        .collect();
     let count = points.len() as f64;
-    let (mean_x, mean_y) = (points.iter().map(|(x, _)| x).sum::<f64>() / count, points.iter().map(|(_, y)| y).sum::<f64>() / count);
+    let (mean_x, mean_y) = (
+        points.iter().map(|(x, _)| x).sum::<f64>() / count,
+        points.iter().map(|(_, y)| y).sum::<f64>() / count,
+    );
     let squares: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
     let products: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
     (products / squares, (squares / count).sqrt())

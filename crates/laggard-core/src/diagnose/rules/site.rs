@@ -299,7 +299,8 @@ pub fn explain(roster: &Roster, troubles: Vec<Trouble>, without: &Without) -> Ve
     site.lost = lost_luns(&site);
     let mut explained = site.claims();
     // What is left of the loads is told, too, by the same parts.
-    site.open = std::mem::take(&mut site.loads).into_iter().filter(|(_, load)| episode::is_told(load)).collect();
+    site.open =
+        std::mem::take(&mut site.loads).into_iter().filter(|(_, load)| episode::is_told(load)).collect();
     explained.extend(site.claims());
     explained
 }
@@ -420,7 +421,8 @@ pub fn jitters(variation: f64, peers: f64) -> bool {
 }
 
 fn part_fault(shared: &SharedTrouble) -> Option<Cause> {
-    matches!(shared.most, Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow).then_some(Cause::ComponentFault)
+    matches!(shared.most, Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow)
+        .then_some(Cause::ComponentFault)
 }
 
 fn majority(shared: &SharedTrouble) -> Option<Cause> {
@@ -506,9 +508,13 @@ fn parts_down(site: &mut Site) -> Vec<Claim> {
         });
         // What else went quiet with it: attachments that it held as a second choice.
         let seen: Vec<&Trouble> = explained.iter().filter_map(|id| site.open.get(id)).collect();
-        let (from, to) = (seen.iter().map(|seen| seen.episode.first).min(), seen.iter().map(|seen| seen.episode.last).max());
+        let (from, to) = (
+            seen.iter().map(|seen| seen.episode.first).min(),
+            seen.iter().map(|seen| seen.episode.last).max(),
+        );
         let quiet = site.open.iter().filter(|(_, trouble)| {
-            let is_then = from.is_some_and(|from| trouble.episode.last >= from) && to.is_some_and(|to| trouble.episode.first <= to);
+            let is_then = from.is_some_and(|from| trouble.episode.last >= from)
+                && to.is_some_and(|to| trouble.episode.first <= to);
             is_then && site.component(trouble).parts.contains(&found.part) && is_unused(&trouble.episode)
         });
         explained.extend(quiet.map(|(id, _)| *id));
@@ -542,23 +548,21 @@ fn part_down(site: &Site) -> Option<Down> {
             served.entry(part).or_default().insert(&attachment.lun);
         }
     }
-    let candidates = served.into_iter().filter_map(|(part, luns)| {
-        let lost: Vec<&LostLun> = site.lost.iter().filter(|lost| luns.contains(&lost.lun)).collect();
-        // Lost one soon after the other, in the order of time.
-        let times = lost.chunk_by(|a, b| b.since.since(a.since) as f64 <= TOGETHER_WITHIN.value);
-        let down = times.filter_map(|lost| {
-            let names: BTreeSet<String> = lost.iter().map(|lost| lost.lun.clone()).collect();
-            let count = names.len() as f64;
-            let since = lost.first()?.since..=lost.last()?.since;
-            (count >= DOWN_LUNS.value && count >= DOWN_SHARE.value * luns.len() as f64).then(|| Down {
-                part: part.clone(),
-                luns: names,
-                since,
-                served: luns.len(),
-            })
+    let candidates =
+        served.into_iter().filter_map(|(part, luns)| {
+            let lost: Vec<&LostLun> = site.lost.iter().filter(|lost| luns.contains(&lost.lun)).collect();
+            // Lost one soon after the other, in the order of time.
+            let times = lost.chunk_by(|a, b| b.since.since(a.since) as f64 <= TOGETHER_WITHIN.value);
+            let down =
+                times.filter_map(|lost| {
+                    let names: BTreeSet<String> = lost.iter().map(|lost| lost.lun.clone()).collect();
+                    let count = names.len() as f64;
+                    let since = lost.first()?.since..=lost.last()?.since;
+                    (count >= DOWN_LUNS.value && count >= DOWN_SHARE.value * luns.len() as f64)
+                        .then(|| Down { part: part.clone(), luns: names, since, served: luns.len() })
+                });
+            down.max_by_key(|down| down.luns.len())
         });
-        down.max_by_key(|down| down.luns.len())
-    });
     // A controller with one server behind it: the server is the smaller claim.
     candidates.max_by_key(|down| (down.luns.len(), down.part.kind == Kind::Server))
 }
@@ -656,16 +660,17 @@ fn dense_part(site: &mut Site) -> Vec<Claim> {
     }
     let candidate = |(part, suspects): (&Part, &Vec<TroubleId>)| {
         let members = &behind[part];
-        let worst = suspects.iter().max_by(|a, b| open[a].episode.impact().total_cmp(&open[b].episode.impact()))?;
+        let worst =
+            suspects.iter().max_by(|a, b| open[a].episode.impact().total_cmp(&open[b].episode.impact()))?;
         let time = &open[worst].episode;
         // Trouble of another kind, or at another time, is another trouble.
-        let is_then = |trouble: &Trouble| {
-            trouble.episode.domain == time.domain && trouble.episode.overlaps(time)
-        };
+        let is_then =
+            |trouble: &Trouble| trouble.episode.domain == time.domain && trouble.episode.overlaps(time);
         let explained: Vec<TroubleId> = suspects.iter().copied().filter(|id| is_then(&open[id])).collect();
         let count = |ids: &mut dyn Iterator<Item = ComponentId>| ids.collect::<BTreeSet<_>>().len() as f64;
         let inside_count = count(&mut explained.iter().map(|id| open[id].component));
-        let all_count = count(&mut open.values().filter(|trouble| is_then(trouble)).map(|trouble| trouble.component));
+        let all_count =
+            count(&mut open.values().filter(|trouble| is_then(trouble)).map(|trouble| trouble.component));
         let inside = inside_count / members.len() as f64;
         let outside = (all_count - inside_count) / (in_groups.len() - members.len()).max(1) as f64;
         let is_several = inside_count >= MIN_COMPONENTS.value || inside_count == 2.0 && members.len() == 2;

@@ -40,7 +40,8 @@ const MIN_BY_DISK: Bound = Bound::new("min_by_disk", 0.5, "of its extra bytes");
 /// The network tells what disks are asked for where it carried this share of the bytes of the peers' disks.
 const MIN_ACCOUNTED: Bound = Bound::new("min_accounted", 0.8, "of the peers' bytes");
 /// Otherwise extra work is of another kind than the peers' by its request size ...
-const MIN_SIZE_RATIO: Bound = Bound::new("min_size_ratio", 2.0, "times the peers' request size, or a part of it");
+const MIN_SIZE_RATIO: Bound =
+    Bound::new("min_size_ratio", 2.0, "times the peers' request size, or a part of it");
 /// ... or by the share of it that is read.
 const MIN_READ_DIFFERENCE: Bound = Bound::new("min_read_difference", 0.5, "more or less of it read");
 /// Segments at which a congestion window is held down ...
@@ -501,8 +502,9 @@ fn lost_time(case: &Case) -> Option<Numbers> {
     }
     let account = case.account()?;
     let allowed = (MIN_LOST_S.value / account.seconds).max(MIN_LOST_SHARE.value);
-    (account.lost() < allowed)
-        .then(|| Numbers::of(&[("ratio", case.reading.ratio), ("lost", account.lost()), ("allowed", allowed)]))
+    (account.lost() < allowed).then(|| {
+        Numbers::of(&[("ratio", case.reading.ratio), ("lost", account.lost()), ("allowed", allowed)])
+    })
 }
 
 fn cost_decides(case: &Case) -> Option<Numbers> {
@@ -562,9 +564,10 @@ impl Traffic {
 fn is_other_kind(extra: &Traffic, peers: &Traffic) -> bool {
     let sizes = (extra.bytes() / extra.requests) / (peers.bytes() / peers.requests);
     let reads = extra.read / extra.bytes() - peers.read / peers.bytes();
+    let is_alike = sizes < MIN_SIZE_RATIO.value && sizes * MIN_SIZE_RATIO.value > 1.0;
     // Peers that do nothing have no kind: whatever it does is another.
-    !(sizes < MIN_SIZE_RATIO.value && sizes * MIN_SIZE_RATIO.value > 1.0)
-        || !(reads.abs() < MIN_READ_DIFFERENCE.value)
+    let is_known = !(sizes.is_nan() || reads.is_nan());
+    !(is_known && is_alike && reads.abs() < MIN_READ_DIFFERENCE.value)
 }
 
 fn asked_for(case: &Case) -> Option<Numbers> {

@@ -174,7 +174,8 @@ fn more_work_is_a_hog_if_it_lasts_half_as_long_as_the_slowness() {
 
 #[test]
 fn a_device_that_completes_nothing_in_half_of_the_time_is_stalled() {
-    let stalled = |share: f64| with_pieces(Kind::Server, &[slow(1.0, 100.0, 1.0, share), slow(0.1, 3.0, 2.0, share)]);
+    let stalled =
+        |share: f64| with_pieces(Kind::Server, &[slow(1.0, 100.0, 1.0, share), slow(0.1, 3.0, 2.0, share)]);
     assert_eq!([stalled(0.5), stalled(0.49)], [Cause::DiskStall, Cause::DiskBusy]);
 }
 
@@ -182,7 +183,16 @@ fn a_device_that_completes_nothing_in_half_of_the_time_is_stalled() {
 fn requests_that_are_late_by_the_same_are_a_disk_that_fails_slowly() {
     // Late by 40 ms and a little, whatever the queue.
     let late = |spread: f64| -> Vec<SlowPiece> {
-        (0..12).map(|n| slow(0.04 * (1.0 + spread * f64::from(n % 3 - 1)), 4.0 * f64::from(n), 1.0 + f64::from(n % 4), 0.0)).collect()
+        (0..12)
+            .map(|n| {
+                slow(
+                    0.04 * (1.0 + spread * f64::from(n % 3 - 1)),
+                    4.0 * f64::from(n),
+                    1.0 + f64::from(n % 4),
+                    0.0,
+                )
+            })
+            .collect()
     };
     assert_eq!(with_pieces(Kind::Device, &late(0.05)), Cause::FailSlow);
     assert_eq!(with_pieces(Kind::Device, &late(0.5)), Cause::DiskBusy);
@@ -195,7 +205,13 @@ fn requests_that_are_late_by_the_same_are_a_disk_that_fails_slowly() {
 #[test]
 fn a_load_is_a_load_whatever_it_shows() {
     let load = |kind: Kind| cause(kind, &trouble(episode(&[MORE]), true), &Without::default()).cause;
-    assert_eq!([load(Kind::Server), load(Kind::Lun), load(Kind::Device)], [Cause::Load, Cause::SingleLunWorkload, Cause::SingleLunWorkload]);
+    assert_eq!(
+        [load(Kind::Server), load(Kind::Lun), load(Kind::Device)],
+        [Cause::Load, Cause::SingleLunWorkload, Cause::SingleLunWorkload]
+    );
     assert!(is_told(&trouble(episode(&[MORE]), true)));
-    assert!(!is_told(&trouble(episode(&[(Metric::RdSec, Relation::High, 2.0, 2.0)]), true)), "volume alone is not told");
+    assert!(
+        !is_told(&trouble(episode(&[(Metric::RdSec, Relation::High, 2.0, 2.0)]), true)),
+        "volume alone is not told"
+    );
 }

@@ -344,8 +344,12 @@ fn loads_are_told_last_and_by_the_part_that_they_share() {
     let mut troubles: Vec<Trouble> = of_server.map(load).collect();
     troubles.extend(faults(&roster, &slow(&["ddn4.00"])));
     let found = explain(&roster, troubles, &Without::default());
-    let said: Vec<_> = found.iter().map(|found| (found.claim.part.name.as_str(), found.named.cause)).collect();
-    assert_eq!(said, [(primary("ddn4.00").as_str(), Cause::ComponentFault), ("fs5", Cause::SingleLunWorkload)]);
+    let said: Vec<_> =
+        found.iter().map(|found| (found.claim.part.name.as_str(), found.named.cause)).collect();
+    assert_eq!(
+        said,
+        [(primary("ddn4.00").as_str(), Cause::ComponentFault), ("fs5", Cause::SingleLunWorkload)]
+    );
 }
 
 #[test]

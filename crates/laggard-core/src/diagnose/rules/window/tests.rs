@@ -400,8 +400,13 @@ fn more_work(kind: Kind, [peers, own]: [[f64; 5]; 2]) -> &'static str {
 fn what_came_by_the_network_is_no_process_of_the_server() {
     // Requests, sectors read and written, bytes sent and received, per second.
     let peers = [100.0, 0.0, 10_000.0, 1e5, 5.2e6];
-    let own = |written: f64, received: f64| more_work(Kind::Server, [peers, [200.0, 0.0, written, 1e5, received]]);
-    assert_eq!(own(20_000.0, 5.2e6), "differs", "the network accounts for the peers' disks, not for this one");
+    let own =
+        |written: f64, received: f64| more_work(Kind::Server, [peers, [200.0, 0.0, written, 1e5, received]]);
+    assert_eq!(
+        own(20_000.0, 5.2e6),
+        "differs",
+        "the network accounts for the peers' disks, not for this one"
+    );
     assert_eq!(own(20_000.0, 5.2e6 + 2.55e6), "differs", "less than half of it came by the network");
     assert_eq!(own(20_000.0, 5.2e6 + 2.57e6), "asked-for");
     assert_eq!(more_work(Kind::Device, [peers, [200.0, 0.0, 20_000.0, 1e5, 5.2e6]]), "asked-for");
@@ -415,11 +420,23 @@ fn where_the_network_does_not_tell_only_other_work_is_a_hog() {
         more_work(Kind::Server, [peers, [100.0 + tps, read, 2000.0 + written, 1e5, 1e5]])
     };
     assert_eq!(own(100.0, 0.0, 2000.0), "asked-for", "more of the same");
-    assert_eq!([own(100.0, 0.0, 3990.0), own(100.0, 0.0, 4010.0)], ["asked-for", "differs"], "twice as large");
+    assert_eq!(
+        [own(100.0, 0.0, 3990.0), own(100.0, 0.0, 4010.0)],
+        ["asked-for", "differs"],
+        "twice as large"
+    );
     assert_eq!([own(100.0, 0.0, 1010.0), own(100.0, 0.0, 990.0)], ["asked-for", "differs"], "half as large");
-    assert_eq!([own(100.0, 990.0, 1010.0), own(100.0, 1010.0, 990.0)], ["asked-for", "differs"], "half of it read");
+    assert_eq!(
+        [own(100.0, 990.0, 1010.0), own(100.0, 1010.0, 990.0)],
+        ["asked-for", "differs"],
+        "half of it read"
+    );
     let idle = [0.0, 0.0, 0.0, 1e5, 1e5];
-    assert_eq!(more_work(Kind::Server, [idle, [100.0, 0.0, 2000.0, 1e5, 1e5]]), "differs", "peers without a kind");
+    assert_eq!(
+        more_work(Kind::Server, [idle, [100.0, 0.0, 2000.0, 1e5, 1e5]]),
+        "differs",
+        "peers without a kind"
+    );
 }
 
 #[test]
@@ -430,6 +447,8 @@ fn traffic_that_the_disk_serves_is_no_hog() {
     };
     assert_eq!([sent(4.01e6), sent(3.99e6)], ["served", "differs"]);
     let written = vec![(Metric::WrSec, vec![1000.0, 1000.0, 1000.0, 1000.0, 50_000.0])];
-    let received = |metric: Metric| Asked { others: written.clone(), ..Asked::new(Kind::Server, metric, 2e6, 10e6) }.rule();
+    let received = |metric: Metric| {
+        Asked { others: written.clone(), ..Asked::new(Kind::Server, metric, 2e6, 10e6) }.rule()
+    };
     assert_eq!([received(Metric::Rxbyt), received(Metric::Txbyt)], ["served", "differs"]);
 }
