@@ -521,7 +521,7 @@ fn cost_decides(case: &Case) -> Option<Numbers> {
         | Role::Context => false,
     };
     let account = case.account().filter(|_| is_shown)?;
-    Some(Numbers::of(&[("ratio", seen.ratio), ("cost", account.ratio()), ("lost", account.lost())]))
+    Some(Numbers::of(&[("ratio", seen.ratio), ("cost", account.ratio()), ("lost", account.lost().min(1.0))]))
 }
 
 /// Bytes of disk and network of a component beyond its peers', and of its peers.
