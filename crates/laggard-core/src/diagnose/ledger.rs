@@ -67,9 +67,10 @@ impl<'a> Recorded<'a> {
     /// Whether nothing is recorded of what a device did, or of how long it took.
     pub fn is_empty(&self) -> bool {
         let [tps, rd_sec, wr_sec, await_ms, svctm_ms, util, _] = self.rows.map(|row| row.is_some());
-        let has_work = tps || rd_sec || wr_sec;
-        let has_time = util || tps && (await_ms || svctm_ms);
-        !(has_work && has_time)
+        let has_bytes = rd_sec || wr_sec;
+        // Latency and requests alone do not tell a slow device from one whose requests are larger.
+        let has_time = util || tps && (svctm_ms || await_ms && has_bytes);
+        !((tps || has_bytes) && has_time)
     }
 
     fn values(&self, member: usize) -> [f64; 7] {

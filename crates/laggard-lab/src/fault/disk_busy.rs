@@ -8,7 +8,7 @@ use laggard_core::diagnose::Cause;
 /// See above.
 pub const FAULT: Fault = Fault {
     name: "disk-busy",
-    summary: "somebody else reads from the same disk, unseen by the server",
+    summary: "somebody else reads from the same disk, unseen by the server, for half of its time",
     cause: Some(Cause::DiskBusy),
     roles: &[Role::Server],
     steps,

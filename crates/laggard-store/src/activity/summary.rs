@@ -5,7 +5,7 @@
 
 use super::FileInfo;
 use laggard_activity::Counters;
-use laggard_activity::kind::{Kind, KindId};
+use laggard_activity::kind::{Kind, KindId, PeerField};
 use laggard_activity::seal;
 use laggard_activity::{
     ABSENT, Activity, Damage, Origin, Snapshot, Stretch, Table, TailReader, TailWriter, name,
@@ -21,7 +21,7 @@ pub const INTERVAL_S: i64 = 15;
 pub const FOLDER: &str = "summaries";
 
 /// Key of a summary: the state of the file it was made from.
-const MADE_FROM: &str = "laggard.summary_of";
+const MADE_FROM: &str = "laggard.summary_of_2";
 
 /// Puts a file's summary in its place, made first if need be. In a folder that is not a store, and where that fails, the file
 /// itself stays.
@@ -98,8 +98,8 @@ fn last_of_slots(source: &Activity, segment: usize) -> Result<Vec<Snapshot>, Dam
         source.scan(segment, kind, &fields, &mut |stretch| {
             for (from, to) in slots(stretch) {
                 let moment = (stretch.times_s[to - 1], stretch.late_ms[to - 1]);
-                let values: Vec<i64> =
-                    stretch.fields.iter().map(|field| of_slot(kind, &field[from..to])).collect();
+                let of_slot = |(field, samples): (usize, &&[i64])| of_slot(kind, field, &samples[from..to]);
+                let values: Vec<i64> = stretch.fields.iter().enumerate().map(of_slot).collect();
                 let table =
                     moments.entry(moment).or_default().entry(order).or_insert_with(|| Table::new(kind));
                 table.push(stretch.name, &values);
@@ -126,8 +126,9 @@ fn slots(stretch: &Stretch) -> Vec<(usize, usize)> {
     ranges
 }
 
-fn of_slot(kind: &'static Kind, samples: &[i64]) -> i64 {
-    if kind.id == KindId::Peer {
+/// Windows of sockets are added up, so that their mean stays; what sockets ever sent again only grows.
+fn of_slot(kind: &'static Kind, field: usize, samples: &[i64]) -> i64 {
+    if kind.id == KindId::Peer && field != PeerField::Retransmits.index() {
         return samples.iter().filter(|value| **value != ABSENT).sum();
     }
     samples.last().copied().unwrap_or(ABSENT)

@@ -8,6 +8,7 @@ use crate::store;
 use laggard_activity::kind::TCP;
 use laggard_activity::{Origin, Snapshot, Table, TailReader, TailWriter, seal};
 use laggard_core::model::Roster;
+use laggard_core::model::metric::Role;
 use std::fs;
 
 /// 2011-05-09T00:00:05Z, when a day's file begins.
@@ -157,7 +158,7 @@ fn a_store_with_summaries_says_the_same_as_the_files() {
             // The first slot has a second less to tell from.
             assert_eq!(
                 raw.len().abs_diff(from_store[key].len()),
-                usize::from(!matches!(key.1, Metric::CwndToClients | Metric::CwndFromClients)),
+                usize::from(!matches!(key.1.role(), Role::Congestion | Role::Retransmission)),
                 "{key:?}"
             );
             let ours: BTreeMap<i64, f64> = from_store[key].iter().copied().collect();

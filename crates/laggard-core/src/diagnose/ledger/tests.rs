@@ -152,6 +152,7 @@ fn it_degrades_with_what_is_recorded() {
     };
     assert!(known(&[Metric::WrSec, Metric::Util]) && known(&[Metric::Tps, Metric::Svctm]));
     assert!(!known(&[Metric::Util]) && !known(&[Metric::WrSec, Metric::Await]));
+    assert!(!known(&[Metric::Tps, Metric::Await]) && known(&[Metric::Tps, Metric::Await, Metric::RdSec]));
 }
 
 #[test]
