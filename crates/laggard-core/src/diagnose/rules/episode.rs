@@ -114,7 +114,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         id: "late-requests",
         scope: Scope::Episode,
-        sentence: "A device of which every request is late by about the same fails slowly; the excess of a neighbour is shared by the queue.",
+        sentence: "A device of which every request is late by about the same fails slowly; a neighbour costs a share of the time, or of the queue.",
         clause: "each request late by {excess_ms} ms, varying by {variation}",
         origin: "docs/methods.md, work and its cost: real runs",
         bounds: &[NEIGHBOUR_SLOPE, MIN_QUEUE_VARIATION, MAX_EXCESS_VARIATION],
@@ -462,7 +462,9 @@ fn late_requests(seen: &Symptoms) -> Option<Numbers> {
         let spread = Spread::of(&slow.iter().map(of).collect::<Vec<f64>>());
         spread.deviation / spread.middle
     };
-    let variation = variation(|piece| piece.excess_s).min(variation(|piece| piece.excess_ratio));
+    let (variation, of_ratio) = (variation(|piece| piece.excess_s), variation(|piece| piece.excess_ratio));
+    // A neighbour that gets its share of the time costs a multiple of the work, not so much for each request.
+    let is_shared = is_shared || variation >= of_ratio;
     let excess = Spread::of(&slow.iter().map(|piece| piece.excess_s).collect::<Vec<f64>>()).middle;
     (!is_shared && variation <= MAX_EXCESS_VARIATION.value)
         .then(|| Numbers::of(&[("excess_ms", 1000.0 * excess), ("variation", variation)]))

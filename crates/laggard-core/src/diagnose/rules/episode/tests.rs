@@ -197,6 +197,9 @@ fn requests_that_are_late_by_the_same_are_a_disk_that_fails_slowly() {
     assert_eq!(with_pieces(Kind::Device, &late(0.05)), Cause::FailSlow);
     assert_eq!(with_pieces(Kind::Device, &late(0.5)), Cause::DiskBusy);
     assert_eq!(with_pieces(Kind::Lun, &late(0.05)), Cause::ComponentFault, "a LUN is more than a disk");
+    // Requests of one size: a neighbour that takes its share of the time looks the same, and the wider word stands.
+    let alike: Vec<SlowPiece> = (0..12).map(|_| slow(0.04, 1.0, 2.0, 0.0)).collect();
+    assert_eq!(with_pieces(Kind::Device, &alike), Cause::DiskBusy);
     // A neighbour's turn comes once for all that wait: the more wait, the less each is late, in multiples of its cost as well.
     let shared: Vec<SlowPiece> = (1..13).map(|n| slow(0.04 / f64::from(n), 4.0, f64::from(n), 0.0)).collect();
     assert_eq!(with_pieces(Kind::Device, &shared), Cause::DiskBusy);
