@@ -26,7 +26,18 @@ const MODULES: [(&str, &[&str]); 3] = [
     ("laggard-core", &["ids", "stats", "grid", "model", "cost", "compare", "fsu", "diagnose"]),
     (
         "laggard-engine",
-        &["warning", "error", "input", "plan", "offline", "explain", "live", "training", "utilization"],
+        &[
+            "page",
+            "warning",
+            "error",
+            "input",
+            "plan",
+            "offline",
+            "explain",
+            "live",
+            "training",
+            "utilization",
+        ],
     ),
     ("laggard", &["demo", "report", "cli"]),
 ];

@@ -2,7 +2,7 @@
 //!
 //! [`input`] reads what a site has into a recording and its peer groups; [`plan`] chooses method, grid and thresholds;
 //! [`offline`] replays a recording through the diagnosis, [`live`] follows files that are still written; [`explain`] says why; [`training`] learns
-//! thresholds and yields scores; [`utilization`] says how busy file systems were. What an administrator should know on the way is a
+//! thresholds and yields scores; [`utilization`] says how busy file systems were; [`mod@page`] is the shell of HTML reports. What an administrator should know on the way is a
 //! [`Warning`], what ends the way an [`EngineError`].
 
 pub mod error;
@@ -10,6 +10,7 @@ pub mod explain;
 pub mod input;
 pub mod live;
 pub mod offline;
+pub mod page;
 pub mod plan;
 pub mod training;
 pub mod utilization;

@@ -12,6 +12,9 @@ pub use fit::{Row, fit};
 
 use serde::{Deserialize, Serialize};
 
+/// Bytes of a sector, the unit of `rd_sec` and `wr_sec`.
+pub const SECTOR: f64 = 512.0;
+
 /// Which way the bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {

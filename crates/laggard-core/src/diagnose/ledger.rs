@@ -10,15 +10,13 @@ use super::rules::window;
 use super::score::{ScoredWindow, Scorer};
 use super::threshold;
 use crate::compare::Score;
-use crate::cost::{Concurrency, Load, Model, Row, Times, fit};
+use crate::cost::{Concurrency, Load, Model, Row, SECTOR, Times, fit};
 use crate::grid::{Params, Schedule, Window};
 use crate::ids::{MemberIndex, Slot, WindowIndex};
 use crate::model::Metric;
 use crate::stats::{MAD_TO_DEVIATION, Spread, median, quantile};
 use std::collections::VecDeque;
 
-/// Bytes of a sector.
-const SECTOR: f64 = 512.0;
 /// Time in service, as a share, that is not told from none in samples of a second; longer samples tell more, by the square root.
 const IDLE_SHARE_OF_SECONDS: f64 = 0.005;
 /// Times that share at which a member is active.
@@ -150,20 +148,12 @@ pub struct Account {
     pub service: f64,
     /// Share of them that the same work costs a peer.
     pub cost: f64,
-    /// The peers' median of that share.
-    pub peer_cost: f64,
     /// Logarithm of service over cost, less that of the active peers and the member's own usual difference.
     pub effect: f64,
     /// The peers' logarithm of service over cost: how well the model fits the present.
     pub peer_effect: f64,
     /// Robust standard deviation of the effects of healthy members.
     pub spread: f64,
-    /// Share of the time in which requests were under way and none was completed.
-    pub stalled: f64,
-    /// Cost of the bytes read, and of the bytes written, as shares of the time.
-    pub read_cost: f64,
-    /// See above.
-    pub write_cost: f64,
 }
 
 impl Account {
@@ -198,8 +188,6 @@ pub struct Accounts {
     pub index: WindowIndex,
     /// Of each member; none where too little is booked.
     pub members: Vec<Option<Account>>,
-    /// What work costs.
-    pub model: Model,
     /// Service over cost, piece by piece, member by member; NaN where nothing is booked.
     pub ratios: Vec<f64>,
     /// Cost as a share of the time, likewise.
@@ -519,8 +507,6 @@ impl Ledger {
 
     fn accounts(&mut self, window: WindowIndex, effects: &Effects) -> Accounts {
         let Effects { members, peer_effect, model, concurrency } = effects;
-        let mut costs: Vec<f64> = members.iter().flatten().map(|known| known.cost).collect();
-        let peer_cost = median(&mut costs);
         let differences: Vec<Option<f64>> = members
             .iter()
             .zip(&self.usual)
@@ -529,18 +515,13 @@ impl Ledger {
         let spread = self.spread(members, &differences);
         let account = |(known, effect): (&Option<Effect>, &Option<f64>)| {
             let (known, effect) = (known.as_ref()?, (*effect)?);
-            let load = &known.sum.load;
             Some(Account {
                 seconds: known.sum.seconds,
                 service: known.service,
                 cost: known.cost,
-                peer_cost,
                 effect,
                 peer_effect: *peer_effect,
                 spread,
-                stalled: known.sum.stalled_s / known.sum.seconds,
-                read_cost: model.read.seconds(load.reads, load.read_bytes) / known.sum.seconds,
-                write_cost: model.write.seconds(load.writes, load.write_bytes) / known.sum.seconds,
             })
         };
         let found: Vec<Option<Account>> = members.iter().zip(&differences).map(account).collect();
@@ -559,7 +540,7 @@ impl Ledger {
             }
         }
         self.remember(members, &differences, *peer_effect);
-        Accounts { index: window, members: found, model: *model, ratios, costs, pieces: size }
+        Accounts { index: window, members: found, ratios, costs, pieces: size }
     }
 
     /// The newest pieces of a member in the window that was settled last in which it was busy for longer than its work costs.

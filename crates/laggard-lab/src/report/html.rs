@@ -4,23 +4,12 @@ use super::{Bench, Bound, ClusterScore, Report, Row, Summary, aggregate};
 use crate::production::Score;
 use crate::real;
 use crate::simulated::paper::Rates;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 /// A page around some content.
 pub fn page(title: &str, content: &Markup) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) }
-                style { (PreEscaped(include_str!("style.css"))) }
-            }
-            body { h1 { (title) } (content) }
-        }
-    };
-    page.into_string()
+    let body = html! { h1 { (title) } (content) };
+    laggard_engine::page::page(title, include_str!("style.css"), &body)
 }
 
 /// Renders the score.

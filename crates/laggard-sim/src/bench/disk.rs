@@ -7,6 +7,7 @@
 use super::meter::Meter;
 use super::setup::MB;
 use crate::chance::Chance;
+use laggard_core::cost::SECTOR;
 use std::collections::VecDeque;
 
 /// Seagate Barracuda 7200.10, 320 GB: bytes per second on average over the disk, one turn, shortest and average seek.
@@ -26,7 +27,6 @@ const SLICE_S: f64 = 0.1;
 const ASYNC_SLICE_S: f64 = 0.04;
 /// Reads of the hidden load.
 const HIDDEN: f64 = MB;
-const SECTOR: f64 = 512.0;
 /// Sectors of a journal transaction.
 const JOURNAL: f64 = 16.0;
 

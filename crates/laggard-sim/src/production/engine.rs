@@ -4,6 +4,7 @@ use super::incident::{Happening, Incident, Path};
 use super::load::{HOUSEKEEPING, Load, Offer};
 use super::site::{Attachment, LUNS, LUNS_PER_ARRAY, PRIORITIES, SERVERS, Site};
 use crate::chance::Chance;
+use laggard_core::cost::SECTOR;
 use laggard_core::model::Metric;
 
 /// DDN S2A9900, eight data disks and two of parity for each LUN: bytes per second, and seconds for each request.
@@ -21,7 +22,6 @@ const MISHAP: (f64, f64) = (1.5, 5.0);
 /// A slot of a server is lost now and then, and clocks are stepped: per server and day.
 const LOST_PER_DAY: f64 = 2.0;
 const STEPS_PER_DAY: f64 = 0.2;
-const SECTOR: f64 = 512.0;
 /// Queues of this many seconds are the longest: beyond, clients wait.
 const LONGEST_QUEUE_S: f64 = 2.0;
 

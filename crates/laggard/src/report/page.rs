@@ -1,24 +1,13 @@
-//! The shell of every page: self-contained, with style and script inside.
+//! The frame of every page: heading, content, script.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 
 /// A self-contained page.
 pub fn page(headline: &str, main: &Markup) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "Laggard: " (headline) }
-                style { (PreEscaped(include_str!("page/style.css"))) }
-            }
-            body {
-                header { h1 { "Laggard" } p.headline { (headline) } }
-                main { (main) }
-                script { (PreEscaped(include_str!("page/script.js"))) }
-            }
-        }
+    let body = html! {
+        header { h1 { "Laggard" } p.headline { (headline) } }
+        main { (main) }
+        script { (PreEscaped(include_str!("page/script.js"))) }
     };
-    page.into_string()
+    laggard_engine::page::page(&format!("Laggard: {headline}"), include_str!("page/style.css"), &body)
 }

@@ -108,7 +108,7 @@ fn a_disk_that_only_has_more_to_do_is_not_dear() {
         Does::healthy(15.0 * load, 3000.0 * load)
     });
     let busy = last(&found, 2);
-    assert!(busy.effect.abs() < 0.1 && busy.cost > 2.0 * busy.peer_cost, "{busy:?}");
+    assert!(busy.effect.abs() < 0.1 && busy.cost > 2.0 * last(&found, 1).cost, "{busy:?}");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_stalled_disk_is_in_service_all_the_time_and_its_idle_peers_are_not() {
         },
     });
     let stalled = last(&found, 2);
-    assert!(stalled.stalled > 0.9 && stalled.service > 0.9 && stalled.effect > 3.0, "{stalled:?}");
+    assert!(stalled.service > 0.9 && stalled.effect > 3.0, "{stalled:?}");
     assert!(last(&found, 1).effect < 0.1);
 }
 

@@ -6,6 +6,7 @@
 
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Score;
+use crate::cost::SECTOR;
 use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Reading, Relation};
 use crate::diagnose::cause::Cause;
 use crate::model::metric::Role;
@@ -535,8 +536,6 @@ struct Traffic {
 
 impl Traffic {
     fn of(case: &Case, value: impl Fn(&Reading) -> f64) -> Traffic {
-        /// Bytes of a sector.
-        const SECTOR: f64 = 512.0;
         let level = |metric: Metric| case.reading_of(metric).map_or(f64::NAN, |seen| value(&seen).max(0.0));
         let known = |metric: Metric| Some(level(metric)).filter(|value| !value.is_nan()).unwrap_or(0.0);
         Traffic {

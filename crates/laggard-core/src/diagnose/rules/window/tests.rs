@@ -1,7 +1,6 @@
 //! Every bound at its edge.
 
 use super::*;
-use crate::cost::{Line, Model};
 use crate::diagnose::case::{Context, Reading, Surroundings};
 use crate::diagnose::ledger::{Account, Accounts};
 use crate::diagnose::score::{ScoredWindow, Scorer};
@@ -66,10 +65,6 @@ impl Asked {
         let accounts = self.account.map(|account| Accounts {
             index: WindowIndex(1),
             members: vec![Some(account); MEMBER + 1],
-            model: Model {
-                read: Line { latency_s: 0.0, per_byte_s: 0.0 },
-                write: Line { latency_s: 0.0, per_byte_s: 0.0 },
-            },
             ratios: Vec::new(),
             costs: Vec::new(),
             pieces: 1,
@@ -336,18 +331,7 @@ fn a_case_knows_every_metric_of_its_window() {
 
 /// A device in service for this share of 40 s, whose work costs this share.
 fn account(service: f64, cost: f64) -> Account {
-    Account {
-        seconds: 40.0,
-        service,
-        cost,
-        peer_cost: cost,
-        effect: (service / cost).ln(),
-        peer_effect: 0.0,
-        spread: 0.02,
-        stalled: 0.0,
-        read_cost: 0.0,
-        write_cost: cost,
-    }
+    Account { seconds: 40.0, service, cost, effect: (service / cost).ln(), peer_effect: 0.0, spread: 0.02 }
 }
 
 #[test]
