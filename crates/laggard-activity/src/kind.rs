@@ -146,6 +146,8 @@ kind! { NET Net NetField "net" "A network interface, as /proc/net/dev has it" {
     TxPackets "tx_packets" Counter "packets sent";
     TxErrors "tx_errors" Counter "transmit errors";
     TxDropped "tx_dropped" Counter "packets dropped before sending";
+    CarrierChanges "carrier_changes" Counter "times that the link went up or down";
+    SpeedMbit "speed_mbit" Gauge "negotiated speed of the link, in Mbit/s";
 } }
 
 kind! { TCP Tcp TcpField "tcp" "TCP of the whole host, as /proc/net/snmp has it" {

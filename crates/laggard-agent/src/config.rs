@@ -23,7 +23,7 @@ pub struct Config {
     pub tcp: Switch,
     pub peer: PeerConfig,
     pub lustre: LustreConfig,
-    pub host: Switch,
+    pub host: HostConfig,
     pub expose: Expose,
 }
 
@@ -101,6 +101,15 @@ pub struct LustreConfig {
     pub enabled: Option<bool>,
 }
 
+/// CPU, memory and pressure.
+#[derive(Debug, Clone, Deserialize, PartialEq)]
+#[serde(default, deny_unknown_fields)]
+#[allow(missing_docs, reason = "agent.toml documents each key")]
+pub struct HostConfig {
+    pub enabled: bool,
+    pub cgroup: Option<PathBuf>,
+}
+
 /// Prometheus exposition.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields)]
@@ -124,7 +133,7 @@ impl Default for Config {
             tcp: Switch::default(),
             peer: PeerConfig::default(),
             lustre: LustreConfig::default(),
-            host: Switch::default(),
+            host: HostConfig::default(),
             expose: Expose::default(),
         }
     }
@@ -133,6 +142,12 @@ impl Default for Config {
 impl Default for Retention {
     fn default() -> Self {
         Retention { days: 31, size_mib: 4096, keep_free_mib: 512 }
+    }
+}
+
+impl Default for HostConfig {
+    fn default() -> Self {
+        HostConfig { enabled: true, cgroup: None }
     }
 }
 

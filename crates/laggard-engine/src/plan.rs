@@ -133,7 +133,7 @@ fn check_thresholds(
     }
     let is_known = |metric: Metric| thresholds.thresholds.iter().any(|entry| entry.metric == metric);
     for metric in recording.metrics() {
-        if metric.can_indict() && !is_known(metric) {
+        if metric.role().is_published() && !is_known(metric) {
             listener.warn(&Warning::NoThresholds { path: path.clone(), metric });
         }
     }

@@ -100,7 +100,7 @@ pub fn train(
     let mut entries = Vec::new();
     let needed_s = method.published_on(interval_s).least_s();
     let mut not_learnt = Vec::new();
-    for metric in loaded.recording.metrics().into_iter().filter(|metric| metric.can_indict()) {
+    for metric in loaded.recording.metrics().into_iter().filter(|metric| metric.role().is_published()) {
         let own = if metric.role() == Role::Congestion { &CWND } else { method };
         let entry = train_metric(loaded, own, metric, interval_s);
         if entry.is_empty() { not_learnt.push(metric) } else { entries.push(entry) }

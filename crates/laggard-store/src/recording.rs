@@ -3,7 +3,7 @@
 use crate::activity::Hosts;
 use laggard_core::model::Metric;
 use laggard_core::model::groups::Observed;
-use laggard_core::model::metric::Role;
+use laggard_core::model::metric::Domain;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -98,9 +98,10 @@ impl Recording {
 
     /// Adds a sample; says how it relates in time to the one before it in its series.
     pub fn push(&mut self, component: usize, metric: Metric, time_s: i64, value: f64) -> Ordering {
-        let network =
-            matches!(metric.properties().role, Role::NetworkVolume | Role::Congestion | Role::Retransmission);
-        self.components[component].has_network |= network || matches!(metric, Metric::Rxpck | Metric::Txpck);
+        // Only a host has a network, or a CPU.
+        let is_of_host = metric.role().domain() != Domain::Storage;
+        self.components[component].has_network |=
+            is_of_host || matches!(metric, Metric::Rxpck | Metric::Txpck);
         let stored = self.series[component][metric as usize].get_or_insert_default();
         let before = stored.samples.last().filter(|_| stored.file == self.files);
         let order = before.map_or(Ordering::Greater, |(last, _)| time_s.cmp(last));

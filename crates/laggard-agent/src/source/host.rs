@@ -2,9 +2,12 @@
 //!
 //! Cost: five small reads. /proc/stat also lists every interrupt, which the kernel must count: on hosts with hundreds of CPUs
 //! it is the dearest of them, and `[host] enabled = false` spares it.
+//!
+//! A server that runs in a control group (version 2) is better described by that group: `[host] cgroup`. Six small reads.
 
 use super::{ProcFile, Source, number};
-use laggard_activity::kind::{HOST, Kind};
+use crate::config::HostConfig;
+use laggard_activity::kind::{HOST, HostField, Kind};
 use laggard_activity::{ABSENT, Table};
 use std::path::Path;
 
@@ -13,24 +16,93 @@ const MEMORY: [&str; 5] = ["MemTotal:", "MemAvailable:", "Cached:", "Dirty:", "W
 /// Pressure: file, and line in it.
 const PRESSURE: [(usize, &str); 5] = [(0, "some"), (1, "some"), (1, "full"), (2, "some"), (2, "full")];
 
-/// The whole host.
+/// Controllers with pressure.
+const CONTROLLERS: [&str; 3] = ["cpu", "io", "memory"];
+
+/// Microseconds of a tick.
+const TICK_US: i64 = 10_000;
+
+/// Where CPU and memory stand.
+enum Usage {
+    /// Of the whole host.
+    Host { stat: ProcFile, meminfo: ProcFile },
+    /// Of a control group.
+    Group { cpu: ProcFile, used: ProcFile, limit: ProcFile, memory: ProcFile },
+}
+
+/// The whole host, or a control group of it.
 pub struct Host {
-    stat: ProcFile,
-    meminfo: ProcFile,
+    usage: Usage,
     pressure: [ProcFile; 3],
 }
 
 impl Host {
-    /// The host below a root.
-    pub fn new(root: &Path) -> Host {
-        let pressure =
-            ["cpu", "io", "memory"].map(|name| ProcFile::new(root, &format!("proc/pressure/{name}")));
-        Host {
-            stat: ProcFile::new(root, "proc/stat"),
-            meminfo: ProcFile::new(root, "proc/meminfo"),
-            pressure,
-        }
+    /// The host below a root, or its control group.
+    pub fn new(root: &Path, config: &HostConfig) -> Host {
+        let Some(group) = &config.cgroup else {
+            let pressure = CONTROLLERS.map(|name| ProcFile::new(root, &format!("proc/pressure/{name}")));
+            let (stat, meminfo) = (ProcFile::new(root, "proc/stat"), ProcFile::new(root, "proc/meminfo"));
+            return Host { usage: Usage::Host { stat, meminfo }, pressure };
+        };
+        let group = root.join(group.strip_prefix("/").unwrap_or(group));
+        let file = |name: &str| ProcFile::new(&group, name);
+        let usage = Usage::Group {
+            cpu: file("cpu.stat"),
+            used: file("memory.current"),
+            limit: file("memory.max"),
+            memory: file("memory.stat"),
+        };
+        Host { usage, pressure: CONTROLLERS.map(|name| file(&format!("{name}.pressure"))) }
     }
+}
+
+impl Usage {
+    /// Fills in what is known of CPU and memory.
+    fn read(&mut self, row: &mut [i64]) -> Result<(), String> {
+        match self {
+            Usage::Host { stat, meminfo } => {
+                let stat = stat.read()?;
+                let ticks = stat
+                    .lines()
+                    .find_map(|line| line.strip_prefix("cpu "))
+                    .ok_or("proc/stat: no line `cpu`")?;
+                row.iter_mut().zip(ticks.split_ascii_whitespace().take(8)).for_each(|(place, word)| {
+                    *place = number(word).unwrap_or(ABSENT);
+                });
+                for line in meminfo.read()?.lines() {
+                    let place = MEMORY.iter().position(|name| line.starts_with(name));
+                    if let Some(place) = place {
+                        row[HostField::MemoryTotalKb.index() + place] =
+                            line.split_ascii_whitespace().nth(1).and_then(number).unwrap_or(ABSENT);
+                    }
+                }
+            }
+            Usage::Group { cpu, used, limit, memory } => {
+                let stat = cpu.read()?;
+                let ticks = |name: &str| line_of(stat, name).map_or(ABSENT, |us| us / TICK_US);
+                row[HostField::CpuUser.index()] = ticks("user_usec ");
+                row[HostField::CpuSystem.index()] = ticks("system_usec ");
+                // Without the controller, or without a limit, there is no such share.
+                let kb = |file: &mut ProcFile| {
+                    file.read().ok().and_then(|text| number(text.trim())).map(|bytes| bytes / 1024)
+                };
+                if let (Some(used), Some(limit)) = (kb(used), kb(limit)) {
+                    // Pages of files can be given back.
+                    let cached =
+                        memory.read().ok().and_then(|stat| line_of(stat, "file ")).unwrap_or(0) / 1024;
+                    row[HostField::MemoryTotalKb.index()] = limit;
+                    row[HostField::MemoryCachedKb.index()] = cached;
+                    row[HostField::MemoryAvailableKb.index()] = (limit - used + cached).clamp(0, limit);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number behind a name at the beginning of a line.
+fn line_of(text: &str, name: &str) -> Option<i64> {
+    text.lines().find_map(|line| line.strip_prefix(name)).and_then(|text| number(text.trim()))
 }
 
 impl Source for Host {
@@ -44,25 +116,14 @@ impl Source for Host {
 
     fn read(&mut self) -> Result<Vec<Table>, String> {
         let mut row = [ABSENT; 18];
-        let stat = self.stat.read()?;
-        let ticks =
-            stat.lines().find_map(|line| line.strip_prefix("cpu ")).ok_or("proc/stat: no line `cpu`")?;
-        row.iter_mut().zip(ticks.split_ascii_whitespace().take(8)).for_each(|(place, word)| {
-            *place = number(word).unwrap_or(ABSENT);
-        });
-        for line in self.meminfo.read()?.lines() {
-            let place = MEMORY.iter().position(|name| line.starts_with(name));
-            if let Some(place) = place {
-                row[8 + place] = line.split_ascii_whitespace().nth(1).and_then(number).unwrap_or(ABSENT);
-            }
-        }
+        self.usage.read(&mut row)?;
         // Kernels without pressure accounting have no such files: absent, not a failure.
         let texts = self.pressure.each_mut().map(|file| file.read().unwrap_or("").to_string());
         for (place, (file, line)) in PRESSURE.iter().enumerate() {
             let found = texts[*file].lines().find(|text| text.starts_with(line));
             let total =
                 found.and_then(|text| text.rsplit_once("total=")).and_then(|(_, total)| number(total.trim()));
-            row[13 + place] = total.unwrap_or(ABSENT);
+            row[HostField::PressureCpuUs.index() + place] = total.unwrap_or(ABSENT);
         }
         let mut table = Table::new(&HOST);
         table.push("host", &row);
@@ -89,13 +150,39 @@ mod tests {
             "meminfo",
             "MemTotal:  100 kB\nMemFree: 1 kB\nMemAvailable: 60 kB\nCached: 30 kB\nSwapCached: 9 kB\nDirty: 2 kB\nWriteback: 1 kB\nWritebackTmp: 7 kB\n",
         );
-        let before = Host::new(root.path()).read().unwrap().remove(0);
+        let before = Host::new(root.path(), &HostConfig::default()).read().unwrap().remove(0);
         let a = ABSENT;
         assert_eq!(before.row(0), [1, 2, 3, 4, 5, 6, 7, 8, 100, 60, 30, 2, 1, a, a, a, a, a]);
         write(root.path(), "pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=11\n");
         write(root.path(), "pressure/io", "some avg10=0 total=22\nfull avg10=0 total=33\n");
-        assert_eq!(Host::new(root.path()).read().unwrap().remove(0).row(0)[13..], [11, 22, 33, a, a]);
+        assert_eq!(
+            Host::new(root.path(), &HostConfig::default()).read().unwrap().remove(0).row(0)[13..],
+            [11, 22, 33, a, a]
+        );
         write(root.path(), "stat", "intr 5\n");
-        assert!(Host::new(root.path()).read().is_err());
+        assert!(Host::new(root.path(), &HostConfig::default()).read().is_err());
+    }
+
+    #[test]
+    fn a_control_group_in_place_of_the_host() {
+        let root = tempfile::tempdir().unwrap();
+        let group = root.path().join("sys/fs/cgroup/osd.slice");
+        std::fs::create_dir_all(&group).unwrap();
+        let config = HostConfig { cgroup: Some("/sys/fs/cgroup/osd.slice".into()), ..HostConfig::default() };
+        assert!(Host::new(root.path(), &config).read().is_err(), "no such group");
+        let file = |name: &str, text: &str| std::fs::write(group.join(name), text).unwrap();
+        file("cpu.stat", "usage_usec 900000\nuser_usec 600000\nsystem_usec 300000\n");
+        file("cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=11\n");
+        file("memory.pressure", "some avg10=0 total=22\nfull avg10=0 total=33\n");
+        let a = ABSENT;
+        let row = Host::new(root.path(), &config).read().unwrap().remove(0).row(0).to_vec();
+        assert_eq!(row, [60, a, 30, a, a, a, a, a, a, a, a, a, a, 11, a, a, 22, 33]);
+        file("memory.current", "1048576\n");
+        file("memory.max", "max\n");
+        assert_eq!(Host::new(root.path(), &config).read().unwrap().remove(0).row(0)[8..10], [a, a]);
+        file("memory.max", "4194304\n");
+        file("memory.stat", "anon 4096\nfile 524288\n");
+        let row = Host::new(root.path(), &config).read().unwrap().remove(0).row(0).to_vec();
+        assert_eq!(row[8..11], [4096, 3584, 512], "pages of files can be given back");
     }
 }

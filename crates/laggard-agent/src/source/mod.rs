@@ -9,6 +9,7 @@ pub mod disk;
 pub mod host;
 pub mod lustre;
 pub mod net;
+mod netlink;
 pub mod peer;
 pub mod tcp;
 
@@ -61,7 +62,7 @@ pub fn sources(config: &Config) -> Vec<Box<dyn Source>> {
         all.push(Box::new(lustre::Lustre::new(root)));
     }
     if config.host.enabled {
-        all.push(Box::new(host::Host::new(root)));
+        all.push(Box::new(host::Host::new(root, &config.host)));
     }
     all
 }

@@ -4,38 +4,30 @@
 //! Cost: grows with all established sockets of the host, about 0.6 µs each; what is kept grows with remote hosts only.
 
 use super::Source;
+use super::netlink::{Netlink, attribute, u32_at};
 use crate::config::{PeerConfig, Selection};
 use laggard_activity::Table;
 use laggard_activity::kind::{Kind, PEER};
-use rustix::fd::OwnedFd;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with, sockopt,
-};
+use rustix::net::netlink;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::time::Duration;
 
-// Numbers of linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h and net/tcp_states.h.
+// Numbers of linux/sock_diag.h, linux/inet_diag.h and net/tcp_states.h.
 /// The older question, which one walk of the kernel's table of sockets answers for both families; the newer needs two.
 const TCPDIAG_GETSOCK: u16 = 18;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-const REQUEST_DUMP: u16 = 0x301;
-const MESSAGE_ERROR: u16 = 2;
-const MESSAGE_DONE: u16 = 3;
 const FAMILIES: [u8; 2] = [2, 10];
 const TCP: u8 = 6;
 const ESTABLISHED: u32 = 1 << 1;
 const WANT_INFO: u8 = 1 << 1;
 const ATTRIBUTE_INFO: u16 = 2;
-const MESSAGE_HEADER: usize = 16;
 const SOCKET_MESSAGE: usize = 72;
 
 /// Sockets by remote host.
 pub struct Peers {
     selection: Selection,
-    socket: Option<OwnedFd>,
+    netlink: Netlink,
     both_refused: bool,
-    buffer: Vec<u8>,
 }
 
 /// One established socket.
@@ -52,27 +44,16 @@ pub struct Socket {
 impl Peers {
     /// The sockets of this process's network namespace.
     pub fn new(config: &PeerConfig) -> Peers {
-        Peers { selection: config.selection(), socket: None, both_refused: false, buffer: vec![0; 1 << 16] }
+        let netlink = Netlink::new(Some(netlink::SOCK_DIAG));
+        Peers { selection: config.selection(), netlink, both_refused: false }
     }
 
     fn dump(&mut self, question: Question, each: &mut dyn FnMut(Socket)) -> rustix::io::Result<()> {
-        let socket = match self.socket.take() {
-            Some(socket) => socket,
-            None => open()?,
-        };
-        send(&socket, &request(question), SendFlags::empty())?;
-        loop {
-            let (count, _) = recv(&socket, &mut self.buffer, RecvFlags::empty())?;
-            match messages(&self.buffer[..count], each) {
-                Progress::More => {}
-                // Only a socket that has been read to its end can be used again.
-                Progress::Done => {
-                    self.socket = Some(socket);
-                    return Ok(());
-                }
-                Progress::Refused => return Err(rustix::io::Errno::PROTO),
-            }
-        }
+        let (kind, bytes) = request(question);
+        // What does not look like a socket is passed over.
+        self.netlink.dump(kind, &bytes, &mut |body| {
+            socket(body).into_iter().for_each(&mut *each);
+        })
     }
 }
 
@@ -115,13 +96,6 @@ impl Source for Peers {
     }
 }
 
-fn open() -> rustix::io::Result<OwnedFd> {
-    let socket =
-        socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_millis(500)))?;
-    Ok(socket)
-}
-
 /// One question to the kernel.
 #[derive(Debug, Clone, Copy)]
 enum Question {
@@ -129,84 +103,43 @@ enum Question {
     Family(u8),
 }
 
-fn request(question: Question) -> Vec<u8> {
-    let (kind, length) = match question {
-        Question::BothFamilies => (TCPDIAG_GETSOCK, 76u32),
-        Question::Family(_) => (SOCK_DIAG_BY_FAMILY, 72),
-    };
-    let mut bytes = vec![0; length as usize];
-    bytes[..4].copy_from_slice(&length.to_ne_bytes());
-    bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
-    bytes[6..8].copy_from_slice(&REQUEST_DUMP.to_ne_bytes());
+/// The kind of a question, and what is asked.
+fn request(question: Question) -> (u16, Vec<u8>) {
     match question {
         Question::BothFamilies => {
-            bytes[16..20].copy_from_slice(&[FAMILIES[0], 0, 0, WANT_INFO]);
-            bytes[68..72].copy_from_slice(&ESTABLISHED.to_ne_bytes());
+            let mut bytes = vec![0; 60];
+            bytes[..4].copy_from_slice(&[FAMILIES[0], 0, 0, WANT_INFO]);
+            bytes[52..56].copy_from_slice(&ESTABLISHED.to_ne_bytes());
+            (TCPDIAG_GETSOCK, bytes)
         }
         Question::Family(family) => {
-            bytes[16..19].copy_from_slice(&[family, TCP, WANT_INFO]);
-            bytes[20..24].copy_from_slice(&ESTABLISHED.to_ne_bytes());
+            let mut bytes = vec![0; 56];
+            bytes[..3].copy_from_slice(&[family, TCP, WANT_INFO]);
+            bytes[4..8].copy_from_slice(&ESTABLISHED.to_ne_bytes());
+            (SOCK_DIAG_BY_FAMILY, bytes)
         }
     }
-    bytes
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Progress {
-    More,
-    Done,
-    Refused,
-}
-
-/// The sockets of one answer; what does not look like a socket is passed over.
-fn messages(mut bytes: &[u8], each: &mut dyn FnMut(Socket)) -> Progress {
-    while let Some(header) = bytes.get(..MESSAGE_HEADER) {
-        let length = u32_at(header, 0) as usize;
-        match u16::from_ne_bytes([header[4], header[5]]) {
-            MESSAGE_DONE => return Progress::Done,
-            MESSAGE_ERROR => return Progress::Refused,
-            _ => {}
-        }
-        let Some(body) = bytes.get(MESSAGE_HEADER..length) else { return Progress::More };
-        if let Some(socket) = socket(body) {
-            each(socket);
-        }
-        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
-    }
-    Progress::More
 }
 
 fn socket(body: &[u8]) -> Option<Socket> {
-    let (message, mut attributes) = body.split_at_checked(SOCKET_MESSAGE)?;
+    let (message, attributes) = body.split_at_checked(SOCKET_MESSAGE)?;
     let port = |at: usize| u16::from_be_bytes([message[at], message[at + 1]]);
     let address: [u8; 16] = message[24..40].try_into().ok()?;
     let remote = match message[0] {
         2 => IpAddr::V4(Ipv4Addr::new(address[0], address[1], address[2], address[3])),
         _ => Ipv6Addr::from(address).to_canonical(),
     };
-    loop {
-        let length = usize::from(u16::from_ne_bytes([*attributes.first()?, *attributes.get(1)?]));
-        let kind = u16::from_ne_bytes([*attributes.get(2)?, *attributes.get(3)?]);
-        let info = attributes.get(4..length)?;
-        if kind == ATTRIBUTE_INFO {
-            // struct tcp_info: tcpi_rtt, tcpi_snd_cwnd, tcpi_total_retrans.
-            let value = |at: usize| info.get(at..at + 4).map(|word| u32_at(word, 0));
-            let (rtt_us, cwnd, retransmits) = (value(68)?, value(80)?, value(100)?);
-            return Some(Socket {
-                local_port: port(4),
-                remote_port: port(6),
-                remote,
-                cwnd,
-                rtt_us,
-                retransmits,
-            });
-        }
-        attributes = attributes.get(length.next_multiple_of(4)..)?;
-    }
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+    // struct tcp_info: tcpi_rtt, tcpi_snd_cwnd, tcpi_total_retrans.
+    let info = attribute(attributes, ATTRIBUTE_INFO)?;
+    let value = |at: usize| info.get(at..at + 4).map(|word| u32_at(word, 0));
+    Some(Socket {
+        local_port: port(4),
+        remote_port: port(6),
+        remote,
+        rtt_us: value(68)?,
+        cwnd: value(80)?,
+        retransmits: value(100)?,
+    })
 }
 
 #[cfg(test)]
@@ -242,16 +175,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_answer_is_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-            let _ = messages(&bytes, &mut |_| {});
-        }
-
-        #[test]
-        fn any_message_of_a_right_length_is_read_without_panic(mut bytes in proptest::collection::vec(any::<u8>(), 100..400)) {
-            let length = bytes.len() as u32;
-            bytes[..4].copy_from_slice(&length.to_ne_bytes());
-            bytes[4..6].copy_from_slice(&20u16.to_ne_bytes());
-            let _ = messages(&bytes, &mut |_| {});
+        fn any_socket_is_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+            let _ = socket(&bytes);
         }
     }
 }

@@ -63,16 +63,43 @@ pub fn fit(rows: &[Row], idle_share: f64) -> Option<Model> {
             let all = model(&robust(rows, idle_share, &[READ_BYTES, WRITE_BYTES, READS, WRITES]));
             let is_better =
                 || error(rows, idle_share, &all) <= WORTH_REQUESTS * error(rows, idle_share, &bytes);
-            Some(if are_sizes_wide(rows) || is_better() { all } else { bytes })
+            let is_wide = Sizes::of(rows).ratio() >= WIDE_SIZES;
+            Some(if is_wide || is_better() { all } else { bytes })
         }
     }
 }
 
-/// Whether requests of very different sizes were seen.
-fn are_sizes_wide(rows: &[Row]) -> bool {
-    let sizes = rows.iter().map(|row| row.load.bytes() / row.load.transactions());
-    let mut sizes: Vec<f64> = sizes.filter(|size| size.is_finite() && *size > 0.0).collect();
-    !sizes.is_empty() && quantile(&mut sizes, 0.95) >= WIDE_SIZES * quantile(&mut sizes, 0.05)
+/// Mean sizes of the requests in most rows, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sizes {
+    /// One row in twenty has smaller ones.
+    small: f64,
+    /// One row in twenty has larger ones.
+    large: f64,
+}
+
+impl Sizes {
+    /// Of these rows.
+    pub fn of(rows: &[Row]) -> Sizes {
+        let sizes = rows.iter().map(|row| row.load.bytes() / row.load.transactions());
+        let mut sizes: Vec<f64> = sizes.filter(|size| size.is_finite() && *size > 0.0).collect();
+        match sizes.is_empty() {
+            true => Sizes { small: f64::NAN, large: f64::NAN },
+            false => Sizes { small: quantile(&mut sizes, 0.05), large: quantile(&mut sizes, 0.95) },
+        }
+    }
+
+    /// The largest over the smallest; NaN where none is known.
+    fn ratio(self) -> f64 {
+        self.large / self.small
+    }
+
+    /// Times by which the mean request of a load is beyond these; 1 within them, and where sizes are not known.
+    pub fn outside(self, load: &Load) -> f64 {
+        let size = load.bytes() / load.transactions();
+        let outside = (size / self.large).max(self.small / size);
+        if outside.is_finite() { outside.max(1.0) } else { 1.0 }
+    }
 }
 
 /// The median error of a model, relative to the unit of error.

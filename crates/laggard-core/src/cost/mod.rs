@@ -8,7 +8,7 @@ pub mod concurrency;
 pub mod fit;
 
 pub use concurrency::{Concurrency, Times};
-pub use fit::{Row, fit};
+pub use fit::{Row, Sizes, fit};
 
 use serde::{Deserialize, Serialize};
 

@@ -147,9 +147,19 @@ impl Diagnoser {
             let of_group = self.tracks.iter().filter(move |track| track.scorer.group == group);
             of_group.filter(|track| track.scorer.metric.can_indict())
         };
-        // Congestion alone decides only where nothing else was recorded: it is blind to disks.
-        let is_main =
-            |track: &&Track| !matches!(track.scorer.metric.role(), Role::Congestion | Role::Retransmission);
+        // Others decide only where nothing else was recorded: they are blind to disks.
+        let is_main = |track: &&Track| match track.scorer.metric.role() {
+            Role::StorageVolume | Role::StorageLatency | Role::NetworkVolume | Role::Cost | Role::Work => {
+                true
+            }
+            Role::Congestion
+            | Role::Retransmission
+            | Role::HostHealth
+            | Role::LinkHealth
+            | Role::Load
+            | Role::Account
+            | Role::Context => false,
+        };
         let most = |tracks: &mut dyn Iterator<Item = &Track>| {
             tracks.max_by_key(|track| track.memory.decided_windows).map(|track| MostJudged {
                 windows: track.memory.decided_windows,

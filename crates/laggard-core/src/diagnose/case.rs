@@ -6,7 +6,7 @@ use super::score::ScoredWindow;
 use crate::compare::Score;
 use crate::grid::Window;
 use crate::ids::{GroupId, MemberIndex, WindowIndex};
-use crate::model::metric::Role;
+use crate::model::metric::{Harm, Role};
 use crate::model::{Kind, Metric};
 use crate::stats::{self, Spread, median};
 
@@ -101,11 +101,11 @@ impl Levels {
         }
     }
 
-    /// As the books of a group have them: levels, their middle, and the spread around it.
-    pub fn booked(metric: Metric, levels: Vec<f64>, middle: f64, deviation: f64) -> Levels {
+    /// As the books of a group have them: levels, and their spread.
+    pub fn booked(metric: Metric, levels: Vec<f64>, spread: Spread) -> Levels {
         let presences: Vec<f64> = levels.iter().map(|level| f64::from(u8::from(!level.is_nan()))).collect();
         let peer_presence = median(&mut presences.clone());
-        Levels { metric, levels, presences, spread: Spread { middle, deviation }, peer_presence }
+        Levels { metric, levels, presences, spread, peer_presence }
     }
 
     /// What one row shows; without score and movement.
@@ -155,6 +155,8 @@ impl Context {
             | Role::NetworkVolume
             | Role::Congestion
             | Role::Retransmission
+            | Role::HostHealth
+            | Role::LinkHealth
             | Role::Account
             | Role::Cost
             | Role::Work
@@ -215,6 +217,8 @@ impl Case<'_> {
             | Role::NetworkVolume
             | Role::Congestion
             | Role::Retransmission
+            | Role::HostHealth
+            | Role::LinkHealth
             | Role::Cost
             | Role::Work => {
                 let same = |scored: &&ScoredWindow| {
@@ -246,12 +250,12 @@ impl Case<'_> {
             // It is recorded, and has nothing to say in this metric: no requests, no latency.
             return if self.is_recorded { Relation::Idle } else { Relation::Silent };
         }
-        match seen.metric.role() {
-            Role::Congestion if seen.difference() < 0.0 => Relation::Low,
-            Role::Congestion => Relation::High,
-            _ if seen.level >= seen.peer_level => Relation::High,
-            _ if seen.level <= IDLE_SHARE.value * seen.peer_level => Relation::Idle,
-            _ => Relation::Low,
+        match seen.metric.properties().harm {
+            Harm::Low if seen.difference() < 0.0 => Relation::Low,
+            Harm::High if seen.level >= seen.peer_level => Relation::High,
+            Harm::High if seen.level <= IDLE_SHARE.value * seen.peer_level => Relation::Idle,
+            Harm::Low => Relation::High,
+            Harm::High => Relation::Low,
         }
     }
 

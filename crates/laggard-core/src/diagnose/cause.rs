@@ -1,5 +1,6 @@
 //! Why a part limps: the causes, their names and meanings. Which of them it is, [rules](super::rules) decide.
 
+use crate::model::Metric;
 use crate::model::metric::Role;
 
 macro_rules! causes {
@@ -39,6 +40,11 @@ causes! {
     FailSlow "fail-slow" "every request of the disk takes longer by about the same: a failing disk, retries, or a path with a delay";
     NetworkHog "network-hog" "the server sends or receives more than its peers: traffic beside the file system's";
     PacketLoss "packet-loss" "TCP backs off towards this server only: a bad cable, port, NIC or an overrun switch";
+    FlappingLink "flapping-link" "a link of the server goes down and up again: a bad cable, transceiver or port";
+    SlowLink "slow-link" "a link of the server has negotiated a lower speed than its peers': a bad cable or transceiver, or a wrong port";
+    LinkErrors "link-errors" "the interfaces of the server report errors or drop packets: a bad cable, port or NIC, or too few buffers";
+    CpuStarved "cpu-starved" "processes of the server wait for a CPU: something else computes there";
+    MemoryPressure "memory-pressure" "the server is short of memory: something holds it, and files are read again and again";
     LostAttachment "lost-attachment" "a LUN is no longer reached through its preferred server: misconfiguration or a bad state";
     ServerDown "server-down" "all LUNs of the server have moved to their next servers: it is down or out of the file system";
     ControllerFailed "controller-failed" "all LUNs of the controller have moved to other paths: it failed or was failed";
@@ -61,6 +67,11 @@ impl Cause {
             | Cause::FailSlow
             | Cause::NetworkHog
             | Cause::PacketLoss
+            | Cause::FlappingLink
+            | Cause::SlowLink
+            | Cause::LinkErrors
+            | Cause::CpuStarved
+            | Cause::MemoryPressure
             | Cause::LostAttachment
             | Cause::ServerDown
             | Cause::ControllerFailed
@@ -71,19 +82,25 @@ impl Cause {
         }
     }
 
-    /// What kind of metric shows it best, if one does.
-    pub fn telling_role(self) -> Option<Role> {
+    /// Whether a metric is one of those that show it best.
+    pub fn is_shown_by(self, metric: Metric) -> bool {
+        let role = metric.role();
         match self {
-            Cause::DiskHog | Cause::SingleLunWorkload | Cause::Load => Some(Role::Work),
-            Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow => Some(Role::Cost),
-            Cause::ComponentFault | Cause::DrawerError => Some(Role::StorageLatency),
-            Cause::NetworkHog => Some(Role::NetworkVolume),
-            Cause::PacketLoss => Some(Role::Congestion),
+            Cause::DiskHog | Cause::SingleLunWorkload | Cause::Load => role == Role::Work,
+            Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow => role == Role::Cost,
+            Cause::ComponentFault | Cause::DrawerError => role == Role::StorageLatency,
+            Cause::NetworkHog => role == Role::NetworkVolume,
+            Cause::PacketLoss => role == Role::Congestion,
+            Cause::FlappingLink => metric == Metric::CarrierChanges,
+            Cause::SlowLink => metric == Metric::LinkSpeed,
+            Cause::LinkErrors => metric == Metric::NetErrors,
+            Cause::CpuStarved => matches!(metric, Metric::CpuWait | Metric::CpuBusy),
+            Cause::MemoryPressure => matches!(metric, Metric::MemoryWait | Metric::MemoryAvailable),
             Cause::LostAttachment
             | Cause::ServerDown
             | Cause::ControllerFailed
             | Cause::Silent
-            | Cause::Unknown => None,
+            | Cause::Unknown => false,
         }
     }
 }

@@ -54,9 +54,8 @@ impl Incident {
                 .max_by(|a, b| a.1.severity().total_cmp(&b.1.severity()))
                 .map(|(metric, seen)| (*metric, seen))
         };
-        let role = self.cause.telling_role();
         let tells = |metric: Metric, seen: &Evidence| {
-            role == Some(metric.role()) && seen.relation() != Relation::Alike
+            self.cause.is_shown_by(metric) && seen.relation() != Relation::Alike
         };
         strongest(&tells).or_else(|| strongest(&|_, _| true))
     }
@@ -74,6 +73,8 @@ impl Incident {
             | Role::NetworkVolume
             | Role::Congestion
             | Role::Retransmission
+            | Role::HostHealth
+            | Role::LinkHealth
             | Role::Load
             | Role::Account
             | Role::Context => vec![metric],

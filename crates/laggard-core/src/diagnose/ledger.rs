@@ -10,7 +10,7 @@ use super::rules::window;
 use super::score::{ScoredWindow, Scorer};
 use super::threshold;
 use crate::compare::Score;
-use crate::cost::{Concurrency, Load, Model, Row, SECTOR, Times, fit};
+use crate::cost::{Concurrency, Load, Model, Row, SECTOR, Sizes, Times, fit};
 use crate::grid::{Params, Schedule, Window};
 use crate::ids::{MemberIndex, Slot, WindowIndex};
 use crate::model::Metric;
@@ -152,8 +152,19 @@ pub struct Account {
     pub effect: f64,
     /// The peers' logarithm of service over cost: how well the model fits the present.
     pub peer_effect: f64,
-    /// Robust standard deviation of the effects of healthy members.
+    /// Robust standard deviation of the effects of healthy members of which as much is known.
     pub spread: f64,
+    /// How unlike its work is to the work that taught the cost.
+    pub unlike: Unlike,
+}
+
+/// Work for which the cost is not known from the peers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unlike {
+    /// Times by which its mean request is larger or smaller than all that the peers had; at least 1.
+    pub size: f64,
+    /// Difference to the peers in the share of the cost that requests have, whatever their bytes.
+    pub mix: f64,
 }
 
 impl Account {
@@ -213,24 +224,26 @@ impl Accounts {
         let by_piece = if of_cost { &self.ratios } else { &self.costs };
         let piece = |member: &MemberIndex| &by_piece[member.index() * self.pieces..][..self.pieces];
         let window = Window::new(members.iter().flat_map(piece).copied().collect(), self.pieces);
-        let spread = accounts.first().map_or(f64::NAN, |account| account.spread);
-        let (levels, scores, middle, deviation, threshold): (Vec<f64>, Vec<f64>, f64, f64, f64) =
-            match of_cost {
-                true => {
-                    let levels = accounts.iter().map(|account| account.ratio()).collect();
-                    let scores = accounts.iter().map(|account| account.effect).collect();
-                    (levels, scores, 1.0, spread, window::cost_threshold(spread))
-                }
-                false => {
-                    let levels: Vec<f64> = accounts.iter().map(|account| account.cost).collect();
-                    let Spread { middle, deviation } = Spread::of(&levels);
-                    let scores = levels.iter().map(|level| level - middle).collect();
-                    (levels, scores, middle, deviation, window::MIN_WORK.value)
-                }
-            };
+        let (levels, spread, scores, thresholds): (Vec<f64>, Spread, Vec<f64>, Vec<f64>) = match of_cost {
+            true => {
+                let deviation =
+                    median(&mut accounts.iter().map(|account| account.spread).collect::<Vec<f64>>());
+                let levels = accounts.iter().map(|account| account.ratio()).collect();
+                let scores = accounts.iter().map(|account| account.effect).collect();
+                let thresholds = accounts.iter().map(|account| window::cost_threshold(account.spread));
+                (levels, Spread { middle: 1.0, deviation }, scores, thresholds.collect())
+            }
+            false => {
+                let levels: Vec<f64> = accounts.iter().map(|account| account.cost).collect();
+                let spread = Spread::of(&levels);
+                let scores = levels.iter().map(|level| level - spread.middle).collect();
+                let thresholds = vec![window::MIN_WORK.value; levels.len()];
+                (levels, spread, scores, thresholds)
+            }
+        };
         let scores = scores.into_iter().map(Score::Exact).collect();
-        let levels = Levels::booked(track.metric, levels, middle, deviation);
-        ScoredWindow::booked(track, self.index, members, window, scores, threshold, levels)
+        let levels = Levels::booked(track.metric, levels, spread);
+        ScoredWindow::booked(track, self.index, members, window, scores, thresholds, levels)
     }
 }
 
@@ -256,8 +269,9 @@ pub struct Ledger {
     taught_pieces: u64,
     fitted: Option<Fitted>,
     windows: u64,
-    /// Differences of healthy members, below the peers'.
-    differences: VecDeque<f64>,
+    /// Differences of healthy members, less what is usual for each, and as they are.
+    differences: Differences,
+    plain_differences: Differences,
     usual: Vec<Usual>,
 }
 
@@ -266,6 +280,8 @@ pub struct Ledger {
 struct Fitted {
     model: Model,
     concurrency: Concurrency,
+    /// Sizes of the requests that taught it.
+    sizes: Sizes,
     /// Pieces taught by then.
     pieces: u64,
     /// Pieces taught when concurrency was last looked for.
@@ -301,9 +317,13 @@ impl Usual {
         self.until = self.stride;
     }
 
+    fn is_known(&self) -> bool {
+        self.values.len() >= MIN_USUAL
+    }
+
     /// The lower quartile: what is there nearly always is no trouble of today.
     fn level(&self) -> f64 {
-        if self.values.len() < MIN_USUAL {
+        if !self.is_known() {
             return 0.0;
         }
         let mut values: Vec<f64> = self.values.iter().map(|value| f64::from(*value)).collect();
@@ -337,7 +357,8 @@ impl Ledger {
             taught_pieces: 0,
             fitted: None,
             windows: 0,
-            differences: VecDeque::new(),
+            differences: Differences::default(),
+            plain_differences: Differences::default(),
             usual: vec![Usual::default(); members],
         }
     }
@@ -418,7 +439,8 @@ impl Ledger {
         };
         if let Some((model, concurrency, looked)) = found {
             let (pieces, windows) = (self.taught_pieces, self.windows);
-            self.fitted = Some(Fitted { model, concurrency, pieces, looked, windows });
+            let sizes = Sizes::of(&self.rows(concurrency));
+            self.fitted = Some(Fitted { model, concurrency, sizes, pieces, looked, windows });
         }
     }
 
@@ -481,7 +503,7 @@ impl Ledger {
     }
 
     fn effects(&self) -> Option<Effects> {
-        let Fitted { model, concurrency, .. } = self.fitted?;
+        let Fitted { model, concurrency, sizes, .. } = self.fitted?;
         let needed_s = self.window_pieces as f64 * self.piece_slots as f64 * self.interval_s / 2.0;
         let of_member = |member: usize| {
             let (mut sum, mut service_s) = (Piece::default(), 0.0);
@@ -495,36 +517,45 @@ impl Ledger {
             let (service, cost) = (service_s / sum.seconds, model.seconds(&sum.load) / sum.seconds);
             let raw = ((service + self.idle_share) / (cost + self.idle_share)).ln();
             let is_active = service.max(cost) >= ACTIVE * self.idle_share;
-            Some(Effect { sum, service, cost, raw, is_active })
+            let by_request = 1.0 - model.transfer_seconds(&sum.load) / model.seconds(&sum.load);
+            Some(Effect { sum, service, cost, by_request, raw, is_active })
         };
         let members: Vec<Option<Effect>> = (0..self.in_flight.len()).map(of_member).collect();
         let active = members.iter().flatten().filter(|known| known.is_active);
         let mut active: Vec<f64> = active.map(|known| known.raw).collect();
         // With fewer than three that do anything, the model alone says what is usual.
         let peer_effect = if active.len() >= 3 { median(&mut active) } else { 0.0 };
-        Some(Effects { members, peer_effect, model, concurrency })
+        Some(Effects { members, peer_effect, model, concurrency, sizes })
     }
 
     fn accounts(&mut self, window: WindowIndex, effects: &Effects) -> Accounts {
-        let Effects { members, peer_effect, model, concurrency } = effects;
+        let Effects { members, peer_effect, model, concurrency, sizes } = effects;
         let differences: Vec<Option<f64>> = members
             .iter()
             .zip(&self.usual)
             .map(|(known, usual)| known.as_ref().map(|known| known.raw - peer_effect - usual.level()))
             .collect();
-        let spread = self.spread(members, &differences);
-        let account = |(known, effect): (&Option<Effect>, &Option<f64>)| {
+        let plain: Vec<Option<f64>> =
+            members.iter().map(|known| known.as_ref().map(|known| known.raw - peer_effect)).collect();
+        let spread = self.differences.spread(members, &differences);
+        let plain_spread = self.plain_differences.spread(members, &plain).max(spread);
+        let active = members.iter().flatten().filter(|known| known.is_active && !known.by_request.is_nan());
+        let usual_mix = median(&mut active.map(|known| known.by_request).collect::<Vec<f64>>());
+        let account = |((known, effect), usual): ((&Option<Effect>, &Option<f64>), &Usual)| {
             let (known, effect) = (known.as_ref()?, (*effect)?);
+            let mix = Some((known.by_request - usual_mix).abs()).filter(|mix| !mix.is_nan());
             Some(Account {
                 seconds: known.sum.seconds,
                 service: known.service,
                 cost: known.cost,
                 effect,
                 peer_effect: *peer_effect,
-                spread,
+                spread: if usual.is_known() { spread } else { plain_spread },
+                unlike: Unlike { size: sizes.outside(&known.sum.load), mix: mix.unwrap_or(0.0) },
             })
         };
-        let found: Vec<Option<Account>> = members.iter().zip(&differences).map(account).collect();
+        let found: Vec<Option<Account>> =
+            members.iter().zip(&differences).zip(&self.usual).map(account).collect();
         let size = self.window_pieces as usize;
         let first = self.schedule.from(window).0 / self.piece_slots;
         let (mut ratios, mut costs) =
@@ -539,7 +570,7 @@ impl Ledger {
                 costs[member * size + place] = cost_s / piece.seconds;
             }
         }
-        self.remember(members, &differences, *peer_effect);
+        self.remember(members, &differences, &plain);
         Accounts { index: window, members: found, ratios, costs, pieces: size }
     }
 
@@ -565,10 +596,36 @@ impl Ledger {
         (self.schedule.shift() / self.piece_slots) as usize
     }
 
-    /// From the side on which no slow member is.
+    fn remember(&mut self, members: &[Option<Effect>], differences: &[Option<f64>], plain: &[Option<f64>]) {
+        let active = |member: &&usize| members[**member].as_ref().is_some_and(|known| known.is_active);
+        let sampled: Vec<usize> = self.sample.iter().filter(active).copied().collect();
+        self.differences.remember(sampled.iter().filter_map(|&member| differences[member]));
+        self.plain_differences.remember(sampled.iter().filter_map(|&member| plain[member]));
+        for ((usual, known), plain) in self.usual.iter_mut().zip(members).zip(plain) {
+            if let Some(plain) = plain.filter(|_| known.as_ref().is_some_and(|known| known.is_active)) {
+                usual.push(plain);
+            }
+        }
+    }
+}
+
+/// Differences of healthy members: from the side on which no slow member is.
+#[derive(Debug, Default)]
+struct Differences {
+    below: VecDeque<f64>,
+}
+
+impl Differences {
+    fn remember(&mut self, differences: impl Iterator<Item = f64>) {
+        self.below.extend(differences.filter(|value| *value < 0.0).map(f64::abs));
+        let surplus = self.below.len().saturating_sub(MOST_DIFFERENCES);
+        self.below.drain(..surplus);
+    }
+
+    /// Robust standard deviation, with what this window adds.
     fn spread(&self, members: &[Option<Effect>], differences: &[Option<f64>]) -> f64 {
         let now = differences.iter().flatten().filter(|value| **value < 0.0).map(|value| value.abs());
-        let mut below: Vec<f64> = self.differences.iter().copied().chain(now).collect();
+        let mut below: Vec<f64> = self.below.iter().copied().chain(now).collect();
         let pooled = if below.is_empty() { 0.0 } else { MAD_TO_DEVIATION * median(&mut below) };
         let active = members
             .iter()
@@ -579,23 +636,6 @@ impl Ledger {
             if active.len() >= MANY_MEMBERS { MAD_TO_DEVIATION * median(&mut active) } else { 0.0 };
         pooled.max(of_window).max(MIN_SPREAD)
     }
-
-    fn remember(&mut self, members: &[Option<Effect>], differences: &[Option<f64>], peer_effect: f64) {
-        for &member in &self.sample {
-            let is_active = members[member].as_ref().is_some_and(|known| known.is_active);
-            if let Some(below) = differences[member].filter(|value| *value < 0.0 && is_active) {
-                self.differences.push_back(-below);
-            }
-        }
-        while self.differences.len() > MOST_DIFFERENCES {
-            self.differences.pop_front();
-        }
-        for (usual, known) in self.usual.iter_mut().zip(members) {
-            if let Some(known) = known.as_ref().filter(|known| known.is_active) {
-                usual.push(known.raw - peer_effect);
-            }
-        }
-    }
 }
 
 /// Of one member in one window.
@@ -604,6 +644,8 @@ struct Effect {
     sum: Piece,
     service: f64,
     cost: f64,
+    /// Share of the cost that its requests have, whatever their bytes; NaN without work.
+    by_request: f64,
     /// Logarithm of service over cost.
     raw: f64,
     is_active: bool,
@@ -615,6 +657,7 @@ struct Effects {
     peer_effect: f64,
     model: Model,
     concurrency: Concurrency,
+    sizes: Sizes,
 }
 
 #[cfg(test)]

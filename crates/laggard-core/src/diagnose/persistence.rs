@@ -141,13 +141,13 @@ pub struct Strand {
 }
 
 impl Strand {
+    const COUNT: usize = 2 * Domain::ALL.len();
+
     /// All strands, faults first.
-    const ALL: [Strand; 4] = [
-        Strand { domain: Domain::Storage, is_load: false },
-        Strand { domain: Domain::Network, is_load: false },
-        Strand { domain: Domain::Storage, is_load: true },
-        Strand { domain: Domain::Network, is_load: true },
-    ];
+    fn all() -> impl Iterator<Item = Strand> {
+        let of = |is_load: bool| Domain::ALL.map(|domain| Strand { domain, is_load });
+        of(false).into_iter().chain(of(true))
+    }
 
     fn index(self) -> usize {
         self.domain as usize + if self.is_load { Domain::ALL.len() } else { 0 }
@@ -172,11 +172,11 @@ pub struct History {
     pub peak: u32,
     /// Windows in which it could be judged.
     pub decided: u64,
-    open: [Option<Box<Open>>; 4],
+    open: [Option<Box<Open>>; Strand::COUNT],
     /// Trouble that is over; loads among it.
     over: Vec<(Strand, Episode)>,
     /// Strands that were anomalous in the window that is being gathered.
-    anomalous: [bool; 4],
+    anomalous: [bool; Strand::COUNT],
     /// What does not indict by itself, in that window.
     explaining: Vec<(Domain, Finding)>,
 }
@@ -228,7 +228,7 @@ impl History {
         if !is_decided {
             return dropped;
         }
-        for strand in Strand::ALL {
+        for strand in Strand::all() {
             let index = strand.index();
             let Some(open) = &mut self.open[index] else { continue };
             if anomalous[index] {
@@ -293,7 +293,7 @@ impl History {
             is_open,
         };
         let over = self.over.iter().map(move |(strand, episode)| trouble(*strand, episode, false));
-        let open = Strand::ALL.into_iter().filter_map(move |strand| {
+        let open = Strand::all().filter_map(move |strand| {
             let open = self.open[strand.index()].as_ref().filter(|open| !open.episode.evidence.is_empty())?;
             Some(trouble(strand, &open.episode, true))
         });
@@ -302,7 +302,7 @@ impl History {
 
     /// The largest severity of any trouble; 0 without one.
     pub fn severity(&self) -> f64 {
-        let open = self.open.iter().zip(Strand::ALL).filter(|(_, strand)| !strand.is_load);
+        let open = self.open.iter().zip(Strand::all()).filter(|(_, strand)| !strand.is_load);
         let open = open.filter_map(|(open, _)| open.as_ref()).map(|open| &open.episode);
         let over = self.over.iter().filter(|(strand, _)| !strand.is_load).map(|(_, episode)| episode);
         open.chain(over)

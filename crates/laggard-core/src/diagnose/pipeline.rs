@@ -313,6 +313,8 @@ impl Diagnoser {
             | Role::StorageLatency
             | Role::NetworkVolume
             | Role::Retransmission
+            | Role::HostHealth
+            | Role::LinkHealth
             | Role::Load => self.config.method,
         };
         let members = &self.roster.groups[group].members;

@@ -52,14 +52,14 @@ pub struct ScoredWindow {
 }
 
 impl ScoredWindow {
-    /// From the books of a group: of members, a level and a score each, held against one threshold.
+    /// From the books of a group: of members, a level, a score and a threshold each.
     pub fn booked(
         track: &Scorer,
         index: WindowIndex,
         members: Vec<MemberIndex>,
         window: Window,
         scores: Vec<Score>,
-        threshold: f64,
+        thresholds: Vec<f64>,
         levels: Levels,
     ) -> ScoredWindow {
         ScoredWindow {
@@ -67,7 +67,7 @@ impl ScoredWindow {
             metric: track.metric,
             index,
             is_decided: members.len() >= FEWEST_PEERS,
-            thresholds: vec![threshold; members.len()],
+            thresholds,
             members,
             window,
             scores,
@@ -186,6 +186,8 @@ impl Scorer {
             | Role::StorageLatency
             | Role::NetworkVolume
             | Role::Retransmission
+            | Role::HostHealth
+            | Role::LinkHealth
             | Role::Load
             | Role::Account
             | Role::Cost

@@ -24,6 +24,14 @@ pub enum Metric {
     InFlight,
     RetransToClients,
     RetransFromClients,
+    Retrans,
+    CpuWait,
+    CpuBusy,
+    MemoryWait,
+    MemoryAvailable,
+    NetErrors,
+    CarrierChanges,
+    LinkSpeed,
     Cost,
     Work,
 }
@@ -41,6 +49,10 @@ pub enum Role {
     Congestion,
     /// Segments sent again: only more of them is evidence.
     Retransmission,
+    /// CPU and memory of the host.
+    HostHealth,
+    /// State of its links.
+    LinkHealth,
     /// How much a component has to do: it explains a latency, and never indicts by itself.
     Load,
     /// Says how long a device was in service: it goes into the books, and is not compared by itself.
@@ -57,9 +69,8 @@ impl Role {
     /// Whether a metric of this role can speak against a component; FAST'10, section 7 says why tps and svctm cannot.
     pub fn can_indict(self) -> bool {
         match self {
-            StorageVolume | StorageLatency | NetworkVolume | Congestion | Retransmission | Cost | Work => {
-                true
-            }
+            StorageVolume | StorageLatency | NetworkVolume | Congestion | Retransmission | HostHealth
+            | LinkHealth | Cost | Work => true,
             Load | Account | Context => false,
         }
     }
@@ -67,7 +78,8 @@ impl Role {
     /// Of what a metric of this role speaks.
     pub fn domain(self) -> Domain {
         match self {
-            NetworkVolume | Congestion | Retransmission => Domain::Network,
+            NetworkVolume | Congestion | Retransmission | LinkHealth => Domain::Network,
+            HostHealth => Domain::Host,
             StorageVolume | StorageLatency | Load | Account | Cost | Work | Context => Domain::Storage,
         }
     }
@@ -76,10 +88,27 @@ impl Role {
     pub fn is_derived(self) -> bool {
         match self {
             Cost | Work => true,
-            StorageVolume | StorageLatency | NetworkVolume | Congestion | Retransmission | Load | Account
-            | Context => false,
+            StorageVolume | StorageLatency | NetworkVolume | Congestion | Retransmission | HostHealth
+            | LinkHealth | Load | Account | Context => false,
         }
     }
+
+    /// Whether the papers compare metrics of this role: trained thresholds are for these alone.
+    pub fn is_published(self) -> bool {
+        match self {
+            StorageVolume | StorageLatency | NetworkVolume | Congestion => true,
+            Retransmission | HostHealth | LinkHealth | Load | Account | Cost | Work | Context => false,
+        }
+    }
+}
+
+/// On which side of its peers a component is in trouble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Harm {
+    /// More is worse.
+    High,
+    /// Less is worse.
+    Low,
 }
 
 /// Troubles of different domains are different troubles, also of one component at one time.
@@ -90,11 +119,13 @@ pub enum Domain {
     Storage,
     /// Of the network.
     Network,
+    /// Of the host: its CPU and memory.
+    Host,
 }
 
 impl Domain {
     /// All domains.
-    pub const ALL: [Domain; 2] = [Domain::Storage, Domain::Network];
+    pub const ALL: [Domain; 3] = [Domain::Storage, Domain::Network, Domain::Host];
 }
 
 /// What several samples of one slot are averaged over, so that no work is lost in downsampling.
@@ -117,6 +148,8 @@ pub struct Properties {
     pub unit: &'static str,
     /// What it says about its component.
     pub role: Role,
+    /// Which side is worse.
+    pub harm: Harm,
     /// How it is downsampled.
     pub averaging: Averaging,
     /// Untrained diagnosis ignores differences smaller than this, whatever the relative distance.
@@ -126,42 +159,51 @@ pub struct Properties {
 }
 
 use Averaging::{Requests, Time};
+use Harm::{High, Low};
 use Role::{
-    Account, Congestion, Context, Cost, Load, NetworkVolume, Retransmission, StorageLatency, StorageVolume,
-    Work,
+    Account, Congestion, Context, Cost, HostHealth, LinkHealth, Load, NetworkVolume, Retransmission,
+    StorageLatency, StorageVolume, Work,
 };
 
 macro_rules! table {
-    ($($metric:ident $name:literal $unit:literal $role:ident $averaging:ident $negligible:literal $help:literal;)*) => {
+    ($($metric:ident $name:literal $unit:literal $role:ident $harm:ident $averaging:ident $negligible:literal $help:literal;)*) => {
         /// All metrics, in the order of the papers' tables.
         pub const TABLE: &[Properties] = &[$(Properties {
-            metric: Metric::$metric, name: $name, unit: $unit, role: $role,
+            metric: Metric::$metric, name: $name, unit: $unit, role: $role, harm: $harm,
             averaging: $averaging, negligible: $negligible, help: $help,
         }),*];
     };
 }
 
 table! {
-    Tps "tps" "requests/s" Load Time 1.0 "I/O requests per second";
-    RdSec "rd_sec" "sectors/s" StorageVolume Time 400.0 "sectors (512 bytes) read per second";
-    WrSec "wr_sec" "sectors/s" StorageVolume Time 400.0 "sectors (512 bytes) written per second";
-    AvgrqSz "avgrq_sz" "sectors" Context Requests 1.0 "mean request size";
-    AvgquSz "avgqu_sz" "requests" Context Time 0.1 "mean number of queued requests";
-    Await "await" "ms" StorageLatency Requests 0.1 "mean time a request waits to complete, queue and service";
-    Svctm "svctm" "ms" Account Requests 0.1 "mean service time of a request";
-    Util "util" "%" Account Time 1.0 "share of time with I/O in flight";
-    Rxpck "rxpck" "packets/s" Context Time 100.0 "packets received per second";
-    Txpck "txpck" "packets/s" Context Time 100.0 "packets sent per second";
-    Rxbyt "rxbyt" "bytes/s" NetworkVolume Time 1000000.0 "bytes received per second";
-    Txbyt "txbyt" "bytes/s" NetworkVolume Time 1000000.0 "bytes sent per second";
-    CwndToClients "cwnd_to_clients" "segments" Congestion Time 0.0 "mean congestion window of the server's sockets to its clients";
-    CwndFromClients "cwnd_from_clients" "segments" Congestion Time 0.0 "mean congestion window of the clients' sockets to the server";
-    Throughput "throughput" "any unit/s" Load Time 0.0 "work done per second, in whatever unit the site recorded";
-    InFlight "in_flight" "requests" Account Time 0.0 "requests under way when the sample was taken";
-    RetransToClients "retrans_to_clients" "segments/s" Retransmission Time 1.0 "segments that the server sent again to its clients";
-    RetransFromClients "retrans_from_clients" "segments/s" Retransmission Time 1.0 "segments that clients sent again to the server";
-    Cost "cost" "times" Cost Time 0.0 "time in service over what the same work costs its peers; made from the others";
-    Work "work" "of the time" Work Time 0.0 "what its work would cost a healthy peer; made from the others";
+    Tps "tps" "requests/s" Load High Time 1.0 "I/O requests per second";
+    RdSec "rd_sec" "sectors/s" StorageVolume High Time 400.0 "sectors (512 bytes) read per second";
+    WrSec "wr_sec" "sectors/s" StorageVolume High Time 400.0 "sectors (512 bytes) written per second";
+    AvgrqSz "avgrq_sz" "sectors" Context High Requests 1.0 "mean request size";
+    AvgquSz "avgqu_sz" "requests" Context High Time 0.1 "mean number of queued requests";
+    Await "await" "ms" StorageLatency High Requests 0.1 "mean time a request waits to complete, queue and service";
+    Svctm "svctm" "ms" Account High Requests 0.1 "mean service time of a request";
+    Util "util" "%" Account High Time 1.0 "share of time with I/O in flight";
+    Rxpck "rxpck" "packets/s" Context High Time 100.0 "packets received per second";
+    Txpck "txpck" "packets/s" Context High Time 100.0 "packets sent per second";
+    Rxbyt "rxbyt" "bytes/s" NetworkVolume High Time 1000000.0 "bytes received per second";
+    Txbyt "txbyt" "bytes/s" NetworkVolume High Time 1000000.0 "bytes sent per second";
+    CwndToClients "cwnd_to_clients" "segments" Congestion Low Time 0.0 "mean congestion window of the server's sockets to its clients";
+    CwndFromClients "cwnd_from_clients" "segments" Congestion Low Time 0.0 "mean congestion window of the clients' sockets to the server";
+    Throughput "throughput" "any unit/s" Load High Time 0.0 "work done per second, in whatever unit the site recorded";
+    InFlight "in_flight" "requests" Account High Time 0.0 "requests under way when the sample was taken";
+    RetransToClients "retrans_to_clients" "segments/s" Retransmission High Time 1.0 "segments that the server sent again to its clients";
+    RetransFromClients "retrans_from_clients" "segments/s" Retransmission High Time 1.0 "segments that clients sent again to the server";
+    Retrans "retrans" "segments/s" Retransmission High Time 1.0 "segments that the host sent again, to anybody";
+    CpuWait "cpu_wait" "%" HostHealth High Time 25.0 "share of time in which something waited for a CPU (pressure stall information)";
+    CpuBusy "cpu_busy" "%" HostHealth High Time 30.0 "share of CPU time that was not idle";
+    MemoryWait "memory_wait" "%" HostHealth High Time 10.0 "share of time in which something waited for memory (pressure stall information)";
+    MemoryAvailable "memory_available" "%" HostHealth Low Time 5.0 "share of memory that could be had";
+    NetErrors "net_errors" "packets/s" LinkHealth High Time 1.0 "packets with errors or dropped by the interfaces, both ways";
+    CarrierChanges "carrier_changes" "changes/s" LinkHealth High Time 0.01 "times that a link went up or down";
+    LinkSpeed "link_speed" "Mbit/s" LinkHealth Low Time 1.0 "speed that the links have negotiated";
+    Cost "cost" "times" Cost High Time 0.0 "time in service over what the same work costs its peers; made from the others";
+    Work "work" "of the time" Work High Time 0.0 "what its work would cost a healthy peer; made from the others";
 }
 
 impl Metric {

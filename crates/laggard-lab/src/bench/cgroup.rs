@@ -1,16 +1,22 @@
 //! A server's own memory and processor, by control groups of either version.
+//!
+//! Pressure is told by groups of version 2 only. Where both versions are mounted, as systemd's hybrid layout has it, a host has a group
+//! of each: version 1 limits it, version 2 says what it waits for.
 
 use super::config::Machine;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const ROOT: &str = "/sys/fs/cgroup";
+/// Where a machine with both versions has the second.
+const UNIFIED: &str = "unified";
 
 /// The groups of one host: one folder with version 2, one per controller with version 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Groups {
     memory: Option<PathBuf>,
     cpu: Option<PathBuf>,
+    pressure: Option<PathBuf>,
 }
 
 fn is_unified() -> bool {
@@ -23,7 +29,7 @@ fn name(bench: &str, host: &str) -> String {
 
 /// All folders of groups that a bench has made.
 pub fn of_bench(bench: &str) -> Vec<PathBuf> {
-    let parents = ["", "memory", "cpu"].map(|controller| Path::new(ROOT).join(controller));
+    let parents = ["", "memory", "cpu", UNIFIED].map(|controller| Path::new(ROOT).join(controller));
     let prefix = name(bench, "");
     let entries = parents.iter().filter_map(|parent| fs::read_dir(parent).ok()).flatten().flatten();
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
@@ -54,7 +60,7 @@ impl Groups {
             // Controllers of children have to be asked for; on most machines they already were.
             let _ = fs::write(Path::new(ROOT).join("cgroup.subtree_control"), "+memory +cpu");
         }
-        let groups = Groups { memory: folder("memory"), cpu: folder("cpu") };
+        let groups = Groups { memory: folder("memory"), cpu: folder("cpu"), pressure: folder(UNIFIED) };
         let bytes = (machine.memory_mib << 20).to_string();
         let quota = u64::from(machine.cpu_percent) * 1000;
         let limits = if is_unified() {
@@ -84,10 +90,16 @@ impl Groups {
 
     /// The folders.
     pub fn folders(&self) -> Vec<PathBuf> {
-        let mut folders: Vec<PathBuf> = self.memory.iter().chain(&self.cpu).cloned().collect();
+        let all = self.memory.iter().chain(&self.cpu).chain(&self.pressure);
+        let mut folders: Vec<PathBuf> = all.cloned().collect();
         folders.dedup();
         folders
     }
+}
+
+/// The group that tells what a host waits for, if one does.
+pub fn with_pressure(folders: &[PathBuf]) -> Option<&PathBuf> {
+    folders.iter().find(|folder| folder.join("cpu.pressure").exists())
 }
 
 /// Moves a process into groups.

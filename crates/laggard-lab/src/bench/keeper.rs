@@ -149,6 +149,7 @@ impl Keeper<'_> {
             address: layout::server_address(index),
             third_party: Some(layout::THIRD_PARTY_ADDRESS.into()),
             interface: network::INTERFACE.into(),
+            may_lose_link: true,
             device: device.into(),
             folder: self.layout.brick(&name),
             pid_file: self.layout.pid_file(&name),

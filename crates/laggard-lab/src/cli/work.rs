@@ -118,6 +118,24 @@ pub enum Work {
         up_s: f64,
         chain: String,
     },
+    /// Take an interface down and up, again and again
+    FlapLink {
+        #[arg(long)]
+        down_s: f64,
+        #[arg(long)]
+        up_s: f64,
+        interface: String,
+    },
+    /// Let an interface drop what is large, for a moment, again and again
+    Drop {
+        #[arg(long)]
+        for_ms: u64,
+        #[arg(long)]
+        every_ms: u64,
+        #[arg(long)]
+        mtu: u32,
+        interface: String,
+    },
     /// Compute
     Spin {
         #[arg(long)]
@@ -157,6 +175,10 @@ pub fn work(verb: &Work) -> Result<Outcome, String> {
         Work::Drain { address } => match hog::drain(address)? {},
         Work::Pour { address } => match hog::pour(address)? {},
         Work::Flap { down_s, up_s, chain } => match hog::flap(chain, *down_s, *up_s)? {},
+        Work::FlapLink { down_s, up_s, interface } => match hog::flap_link(interface, *down_s, *up_s)? {},
+        Work::Drop { for_ms, every_ms, mtu, interface } => {
+            match hog::drop_large(interface, *mtu, *for_ms, *every_ms)? {}
+        }
         Work::Spin { threads } => match hog::spin(*threads)? {},
         Work::HoldMemory { share, groups } => match hog::hold_memory(*share, groups)? {},
         Work::FillInodes { folder } => hog::fill_inodes(folder)?,

@@ -2,12 +2,13 @@
 
 use super::{Fault, Role, Server, work};
 use crate::host::journal::Step;
+use laggard_core::diagnose::Cause;
 
 /// See above.
 pub const FAULT: Fault = Fault {
     name: "cpu-hog",
     summary: "processes of the server compute without end",
-    cause: None,
+    cause: Some(Cause::CpuStarved),
     roles: &[Role::Server],
     steps,
 };

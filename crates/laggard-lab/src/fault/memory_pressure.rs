@@ -2,12 +2,13 @@
 
 use super::{Fault, Role, Server, work};
 use crate::host::journal::Step;
+use laggard_core::diagnose::Cause;
 
 /// See above.
 pub const FAULT: Fault = Fault {
     name: "memory-pressure",
     summary: "a process of the server holds most of its memory",
-    cause: None,
+    cause: Some(Cause::MemoryPressure),
     roles: &[Role::Server],
     steps,
 };

@@ -18,6 +18,7 @@ mod fail_slow;
 mod flapping_link;
 mod hang;
 mod memory_pressure;
+mod nic_drops;
 mod read_network_hog;
 mod receive_pktloss;
 mod send_pktloss;
@@ -55,6 +56,9 @@ pub struct Server {
     /// Its interface in the storage network.
     #[serde(default)]
     pub interface: String,
+    /// Whether that interface may be taken down: the machine is not reached through it, and no route hangs on it.
+    #[serde(default)]
+    pub may_lose_link: bool,
     /// The block device of its data.
     #[serde(default)]
     pub device: String,
@@ -108,6 +112,7 @@ pub const FAULTS: &[&Fault] = &[
     &flapping_link::FAULT,
     &cpu_hog::FAULT,
     &memory_pressure::FAULT,
+    &nic_drops::FAULT,
     &err_inodes::FAULT,
     &err_files::FAULT,
     &err_remount::FAULT,

@@ -73,21 +73,21 @@ pub struct Judged {
     tallies: [Tally; 3],
 }
 
-/// Folders of runs that are complete, in campaigns or given one by one.
+/// Folders of runs that are complete, in campaigns, side by side in a folder, or given one by one.
 fn folders(given: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     for path in given {
-        let runs = path.join("runs");
-        if !runs.is_dir() {
+        if crate::campaign::truth::path(path).exists() {
             found.push(path.clone());
             continue;
         }
+        let runs = Some(path.join("runs")).filter(|runs| runs.is_dir()).unwrap_or_else(|| path.clone());
         let entries = std::fs::read_dir(&runs).map_err(|error| format!("{}: {error}", runs.display()))?;
         let complete = entries.flatten().map(|entry| entry.path());
         let before = found.len();
         found.extend(complete.filter(|folder| crate::campaign::truth::path(folder).exists()));
         if found.len() == before {
-            return Err(format!("{}: no complete run there", path.display()));
+            return Err(format!("{}: no run there, which is a folder with truth.json", path.display()));
         }
     }
     found.sort();

@@ -7,6 +7,7 @@ use crate::simulated::tally::Expected;
 use crate::verdict::Indictment;
 use laggard_core::diagnose::{Cause, Sample};
 use laggard_core::ids::{ComponentId, UnixSeconds};
+use laggard_core::model::metric::{Harm, Role};
 use laggard_core::model::{Metric, Roster};
 use laggard_engine::{Listener, Loaded, Source, Stage, Warning};
 use laggard_sim::bench::{METRICS, Trace};
@@ -95,12 +96,19 @@ impl Recorded {
             Ok(known) => known.cause.into_iter().collect(),
             Err(_) => injected.cause.as_deref().and_then(cause).into_iter().collect(),
         };
+        // What shows the cause itself was not recorded: its consequences may be called anything.
+        causes.retain(|cause| !is_of_health(*cause) || self.is_recorded(*cause));
         // Before requests aged, a neighbour starved a disk that has a queue.
         let has_queue = self.truth.bench.as_ref().is_some_and(|bench| bench.disk.queue > 1);
         if causes.contains(&Cause::DiskBusy) && self.truth.elevator < ELEVATOR && has_queue {
             causes.push(Cause::DiskStall);
         }
         causes
+    }
+
+    /// Whether a metric that shows a cause was recorded.
+    fn is_recorded(&self, cause: Cause) -> bool {
+        self.samples.iter().any(|sample| cause.is_shown_by(sample.metric))
     }
 
     /// The name of a server.
@@ -143,20 +151,22 @@ impl Recorded {
         let (Some(server), Some(&cause)) = (self.faulty(), causes.first()) else {
             return (String::new(), false);
         };
-        let (metrics, is_low): (&[Metric], bool) = match cause {
-            Cause::DiskHog => (&[Metric::RdSec, Metric::WrSec], false),
-            Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow => (&[Metric::Await], false),
-            Cause::NetworkHog => (&[Metric::Rxbyt, Metric::Txbyt], false),
-            _ => (&[Metric::CwndToClients, Metric::CwndFromClients], true),
+        let metrics: Vec<Metric> = match cause {
+            Cause::DiskHog => vec![Metric::RdSec, Metric::WrSec],
+            Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow => vec![Metric::Await],
+            other => Metric::all().filter(|metric| other.is_shown_by(*metric)).collect(),
         };
         let injected = self.injected_s() as usize;
         let undone = (self.truth.fault_to_s - self.first_s as f64) as usize;
         let begun = (self.truth.from_s - self.first_s as f64) as usize;
-        let strength = |ratio: f64| if is_low { 1.0 / ratio } else { ratio };
+        let strength = |metric: Metric, ratio: f64| match metric.properties().harm {
+            Harm::Low => 1.0 / ratio,
+            Harm::High => ratio,
+        };
         let seen = metrics.iter().map(|metric| {
             let with = self.ratio(*metric, server, injected + 2..undone);
             let before = self.ratio(*metric, server, begun + 5..injected);
-            (*metric, with, strength(with), strength(before).max(1.0))
+            (*metric, with, strength(*metric, with), strength(*metric, before).max(1.0))
         });
         let strongest = seen.filter(|(_, with, ..)| with.is_finite()).max_by(|a, b| a.2.total_cmp(&b.2));
         strongest.map_or_else(Default::default, |(metric, with, strength, before)| {
@@ -167,22 +177,29 @@ impl Recorded {
     /// A server's mean over the median of its peers' means.
     fn ratio(&self, metric: Metric, server: usize, seconds: Range<usize>) -> f64 {
         let floor = metric.properties().negligible.max(f64::MIN_POSITIVE);
-        let peers = (0..self.trace.servers).filter(|peer| *peer != server);
-        let mut peers: Vec<f64> = peers
-            .map(|peer| self.mean(metric, peer, seconds.clone()))
-            .filter(|mean| mean.is_finite())
-            .collect();
+        let peers = (0..self.servers.len()).filter(|peer| *peer != server);
+        let mut peers: Vec<f64> =
+            peers.map(|peer| self.mean(metric, peer, &seconds)).filter(|mean| mean.is_finite()).collect();
         let middle = laggard_core::stats::median(&mut peers);
-        self.mean(metric, server, seconds).max(floor) / middle.max(floor)
+        self.mean(metric, server, &seconds).max(floor) / middle.max(floor)
     }
 
     /// The mean of a server's metric, of the seconds that have it.
-    fn mean(&self, metric: Metric, server: usize, seconds: Range<usize>) -> f64 {
-        let seconds = seconds.start..seconds.end.min(self.trace.seconds);
-        let values = seconds.map(|second| self.trace.row(metric, second)[server]);
-        let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+    fn mean(&self, metric: Metric, server: usize, seconds: &Range<usize>) -> f64 {
+        let is_wanted = |sample: &&Sample| {
+            let second = (sample.time.0 - self.first_s) as usize;
+            sample.metric == metric && sample.component == self.servers[server] && seconds.contains(&second)
+        };
+        let values: Vec<f64> = self.samples.iter().filter(is_wanted).map(|sample| sample.value).collect();
         values.iter().sum::<f64>() / values.len() as f64
     }
+}
+
+/// Whether a cause is told by metrics of its own, of the host or its links.
+fn is_of_health(cause: Cause) -> bool {
+    Metric::all().any(|metric| {
+        matches!(metric.role(), Role::HostHealth | Role::LinkHealth) && cause.is_shown_by(metric)
+    })
 }
 
 /// What could not be used of a recording is printed.

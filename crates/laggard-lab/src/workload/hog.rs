@@ -63,6 +63,29 @@ pub fn flap(chain: &str, down_s: f64, up_s: f64) -> Result<Infallible, String> {
     }
 }
 
+/// Takes an interface down and up, again and again.
+pub fn flap_link(interface: &str, down_s: f64, up_s: f64) -> Result<Infallible, String> {
+    loop {
+        command::words(&format!("ip link set {interface} down"))?;
+        std::thread::sleep(Duration::from_secs_f64(down_s));
+        command::words(&format!("ip link set {interface} up"))?;
+        std::thread::sleep(Duration::from_secs_f64(up_s));
+    }
+}
+
+/// The least that IPv4 allows an interface.
+const SMALLEST_MTU: u32 = 576;
+
+/// Lets an interface drop, and count, what is large, for a moment, again and again.
+pub fn drop_large(interface: &str, mtu: u32, for_ms: u64, every_ms: u64) -> Result<Infallible, String> {
+    loop {
+        command::words(&format!("ip link set {interface} mtu {SMALLEST_MTU}"))?;
+        std::thread::sleep(Duration::from_millis(for_ms));
+        command::words(&format!("ip link set {interface} mtu {mtu}"))?;
+        std::thread::sleep(Duration::from_millis(every_ms.saturating_sub(for_ms)));
+    }
+}
+
 /// Computes.
 pub fn spin(threads: usize) -> Result<Infallible, String> {
     for _ in 1..threads {

@@ -142,6 +142,14 @@ impl Trace {
                 | Metric::InFlight
                 | Metric::RetransToClients
                 | Metric::RetransFromClients
+                | Metric::Retrans
+                | Metric::CpuWait
+                | Metric::CpuBusy
+                | Metric::MemoryWait
+                | Metric::MemoryAvailable
+                | Metric::NetErrors
+                | Metric::CarrierChanges
+                | Metric::LinkSpeed
                 | Metric::Cost
                 | Metric::Work => f64::NAN,
             })

@@ -12,7 +12,7 @@ pub mod work;
 use crate::problem::Problems;
 use crate::recording::Recording;
 use laggard_activity::Counters;
-use laggard_activity::kind::{ADDRESS, DISK, GAP, Kind, LUSTRE, NET, PEER, TRANSFER};
+use laggard_activity::kind::{ADDRESS, DISK, GAP, HOST, Kind, KindId, LUSTRE, NET, PEER, TCP, TRANSFER};
 use laggard_activity::{Activity, Damage, Thing, name};
 use laggard_core::model::Metric;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -75,6 +75,10 @@ pub struct HostFiles {
     pub statistics: BTreeSet<String>,
     /// Whether interfaces were recorded.
     pub has_net: bool,
+    /// Whether TCP of the whole host was.
+    has_tcp: bool,
+    /// Whether CPU and memory were.
+    has_host: bool,
     /// Sockets to clients, and sockets to servers by address.
     pub has_clients: bool,
     servers: BTreeSet<String>,
@@ -120,24 +124,21 @@ impl Hosts {
 
     /// Metrics that the files can yield.
     pub fn metrics(&self) -> BTreeSet<Metric> {
-        use Metric::{
-            AvgquSz, AvgrqSz, Await, CwndFromClients, CwndToClients, InFlight, RdSec, RetransFromClients,
-            RetransToClients, Rxbyt, Rxpck, Svctm, Tps, Txbyt, Txpck, Util, WrSec,
-        };
         let mut all = BTreeSet::new();
         for host in self.iter() {
-            if !host.disks.is_empty() {
-                all.extend([Tps, RdSec, WrSec, AvgrqSz, AvgquSz, Await, Svctm, Util, InFlight]);
-            }
-            if host.has_net {
-                all.extend([Rxpck, Txpck, Rxbyt, Txbyt]);
-            }
-            if host.has_clients {
-                all.extend([CwndToClients, RetransToClients]);
-            }
-            if !host.server_components.is_empty() {
-                all.extend([CwndFromClients, RetransFromClients]);
-            }
+            let has = |kind: KindId| match kind {
+                KindId::Disk => !host.disks.is_empty(),
+                KindId::Net => host.has_net,
+                KindId::Tcp => host.has_tcp,
+                KindId::Host => host.has_host,
+                KindId::Peer | KindId::Lustre | KindId::Transfer | KindId::Address | KindId::Gap => false,
+            };
+            let is_recorded = |metric: &Metric| match metric {
+                Metric::CwndToClients | Metric::RetransToClients => host.has_clients,
+                Metric::CwndFromClients | Metric::RetransFromClients => !host.server_components.is_empty(),
+                counted => work::made_of(*counted).is_some_and(|(kind, _)| has(kind)),
+            };
+            all.extend(Metric::all().filter(is_recorded));
         }
         all
     }
@@ -274,6 +275,10 @@ impl HostFiles {
                 disk.first_s = disk.first_s.min(first_s);
             } else if is(&NET) {
                 self.has_net |= name != "lo";
+            } else if is(&TCP) {
+                self.has_tcp = true;
+            } else if is(&HOST) {
+                self.has_host = true;
             } else if is(&PEER) {
                 match name.strip_prefix("server:") {
                     Some(address) => self.servers.extend([address.to_string()]),

@@ -1,11 +1,11 @@
 //! Activity files replayed: hour by hour, all hosts together, never more than an hour or two in memory.
 
-use super::work::{self, Latest, Plan, Sums};
+use super::work::{self, Latest, Plan, SocketMetric, Sums};
 use super::{HostFiles, Hosts, summary};
 use crate::recording::Series;
 use crate::time;
 use laggard_activity::Counters;
-use laggard_activity::kind::{Kind, PEER, PeerField};
+use laggard_activity::kind::{Kind, KindId, PEER, PeerField};
 use laggard_activity::{ABSENT, Damage, Stretch, growth};
 use laggard_core::model::Metric;
 use std::collections::{BTreeMap, VecDeque};
@@ -16,8 +16,10 @@ const SOCKET_FIELDS: [usize; 3] =
     [PeerField::Sockets.index(), PeerField::Cwnd.index(), PeerField::Retransmits.index()];
 
 /// What sockets to clients say of a server, as it sees them and as its clients do.
-const TO_CLIENTS: [Metric; 2] = [Metric::CwndToClients, Metric::RetransToClients];
-const FROM_CLIENTS: [Metric; 2] = [Metric::CwndFromClients, Metric::RetransFromClients];
+const TO_CLIENTS: [(Metric, SocketMetric); 2] =
+    [(Metric::CwndToClients, SocketMetric::Window), (Metric::RetransToClients, SocketMetric::SentAgain)];
+const FROM_CLIENTS: [(Metric, SocketMetric); 2] =
+    [(Metric::CwndFromClients, SocketMetric::Window), (Metric::RetransFromClients, SocketMetric::SentAgain)];
 
 /// Replayed at once. Sealed files have an hour in a row group.
 const CHUNK_S: i64 = 3600;
@@ -73,8 +75,8 @@ struct HostStream {
     /// Segments still to read: file, segment, first second.
     left: VecDeque<(usize, usize, i64)>,
     open: BTreeMap<usize, Arc<dyn Counters>>,
-    disks: BTreeMap<String, Lane>,
-    interfaces: BTreeMap<String, Lane>,
+    /// By kind, and name.
+    lanes: BTreeMap<KindId, BTreeMap<String, Lane>>,
     clients: Lane,
     /// Segments that the sockets with each remote host ever sent again.
     sent_again: BTreeMap<String, i64>,
@@ -96,8 +98,7 @@ struct Reading {
     grid_s: i64,
     bounds_s: (i64, i64),
     wanted: Vec<Metric>,
-    disks: Plan,
-    interfaces: Plan,
+    plans: Vec<Plan>,
 }
 
 impl Stream {
@@ -122,8 +123,7 @@ impl Stream {
                 host,
                 left,
                 open: BTreeMap::new(),
-                disks: BTreeMap::new(),
-                interfaces: BTreeMap::new(),
+                lanes: BTreeMap::new(),
                 clients: Lane::default(),
                 sent_again: BTreeMap::new(),
                 unread: Vec::new(),
@@ -132,13 +132,7 @@ impl Stream {
         Stream {
             hosts: hosts.iter().map(host).collect(),
             incoming: BTreeMap::new(),
-            reading: Reading {
-                grid_s,
-                bounds_s,
-                wanted: wanted.to_vec(),
-                disks: Plan::disks(wanted),
-                interfaces: Plan::interfaces(wanted),
-            },
+            reading: Reading { grid_s, bounds_s, wanted: wanted.to_vec(), plans: Plan::all(wanted) },
         }
     }
 
@@ -169,9 +163,9 @@ impl Stream {
         }
         for (component, lane) in &mut self.incoming {
             let slots = lane.take_before(to);
-            let wanted = FROM_CLIENTS.into_iter().filter(|metric| self.reading.wanted.contains(metric));
-            for metric in wanted {
-                push(&mut chunk, *component, metric, &slots, |sums| work::of_sockets(sums, metric, grid_s));
+            let wanted = FROM_CLIENTS.into_iter().filter(|(metric, _)| self.reading.wanted.contains(metric));
+            for (metric, what) in wanted {
+                push(&mut chunk, *component, metric, &slots, |sums| work::of_sockets(sums, what, grid_s));
             }
         }
         chunk
@@ -199,7 +193,7 @@ impl Stream {
     /// The earliest second that is still to be replayed.
     fn next_s(&self) -> Option<i64> {
         let lanes = self.hosts.iter().flat_map(|host| {
-            host.disks.values().chain(host.interfaces.values()).chain(std::iter::once(&host.clients))
+            host.lanes.values().flat_map(BTreeMap::values).chain(std::iter::once(&host.clients))
         });
         let held = lanes.chain(self.incoming.values()).filter_map(|lane| lane.slots.front());
         let held = held.map(|(slot, _)| slot * self.reading.grid_s).min();
@@ -238,29 +232,24 @@ impl HostStream {
         reading: &Reading,
         incoming: &mut BTreeMap<usize, Lane>,
     ) -> Vec<String> {
-        let Reading { grid_s, bounds_s, wanted, disks, interfaces } = reading;
+        let Reading { grid_s, bounds_s, wanted, plans } = reading;
         let interval_s = i64::from(activity.origin().interval_s);
         let (grid_s, bounds_s) = (*grid_s, *bounds_s);
         let clock =
             Grid { grid_s, bounds_s, interval_s, patience_ms: growth::patience_ms(grid_s.max(interval_s)) };
         let mut outcomes = Vec::new();
-        if !disks.fields.is_empty() {
-            let lanes = &mut self.disks;
-            let read = activity
-                .scan(segment, disks.kind, &disks.fields, &mut |stretch| clock.work(lanes, disks, stretch));
-            outcomes.push((disks.kind, read));
-        }
-        if !interfaces.fields.is_empty() {
-            let lanes = &mut self.interfaces;
+        for plan in plans {
+            let lanes = self.lanes.entry(plan.kind.id).or_default();
             // The loopback is nobody's traffic; others than our agent record it.
-            let read = activity.scan(segment, interfaces.kind, &interfaces.fields, &mut |stretch| {
-                if stretch.name != "lo" {
-                    clock.work(lanes, interfaces, stretch);
+            let is_wanted = |name: &str| plan.kind.id != KindId::Net || name != "lo";
+            let read = activity.scan(segment, plan.kind, &plan.fields, &mut |stretch| {
+                if is_wanted(stretch.name) {
+                    clock.work(lanes, plan, stretch);
                 }
             });
-            outcomes.push((interfaces.kind, read));
+            outcomes.push((plan.kind, read));
         }
-        if wanted.iter().any(|metric| TO_CLIENTS.contains(metric) || FROM_CLIENTS.contains(metric)) {
+        if TO_CLIENTS.iter().chain(&FROM_CLIENTS).any(|(metric, _)| wanted.contains(metric)) {
             let (clients, host, sent_again) = (&mut self.clients, &self.host, &mut self.sent_again);
             // Sockets, the sum of their windows, and of what they ever sent again.
             let read = activity.scan(segment, &PEER, &SOCKET_FIELDS, &mut |stretch| {
@@ -286,26 +275,35 @@ impl HostStream {
 
     fn take_before(&mut self, to: i64, reading: &Reading, chunk: &mut Chunk) {
         let (host, wanted) = (self.host.component, &reading.wanted);
-        for (name, lane) in &mut self.disks {
-            let slots = lane.take_before(to);
-            let component = self.host.disks.get(name).map_or(host, |disk| disk.component);
-            for metric in wanted {
-                push(chunk, component, *metric, &slots, |sums| work::of_disk(sums, *metric));
+        for (kind, lanes) in &mut self.lanes {
+            let of_kind: Vec<Metric> = wanted
+                .iter()
+                .copied()
+                .filter(|metric| work::made_of(*metric).is_some_and(|(id, _)| id == *kind))
+                .collect();
+            // Disks are components; all else is added up for the host.
+            let mut of_host: BTreeMap<i64, Sums> = BTreeMap::new();
+            for (name, lane) in lanes {
+                let slots = lane.take_before(to);
+                if *kind != KindId::Disk {
+                    for (slot, sums) in slots {
+                        of_host.entry(slot).and_modify(|known| work::join(known, &sums)).or_insert(sums);
+                    }
+                    continue;
+                }
+                let component = self.host.disks.get(name).map_or(host, |disk| disk.component);
+                for metric in &of_kind {
+                    push(chunk, component, *metric, &slots, |sums| work::of(sums, *metric));
+                }
             }
-        }
-        let mut traffic: BTreeMap<i64, Sums> = BTreeMap::new();
-        for lane in self.interfaces.values_mut() {
-            for (slot, sums) in lane.take_before(to) {
-                work::join(traffic.entry(slot).or_default(), &sums);
+            let of_host: Vec<(i64, Sums)> = of_host.into_iter().collect();
+            for metric in &of_kind {
+                push(chunk, host, *metric, &of_host, |sums| work::of(sums, *metric));
             }
-        }
-        let traffic: Vec<(i64, Sums)> = traffic.into_iter().collect();
-        for metric in wanted {
-            push(chunk, host, *metric, &traffic, |sums| work::of_interfaces(sums, *metric));
         }
         let sockets = self.clients.take_before(to);
-        for metric in TO_CLIENTS.into_iter().filter(|metric| wanted.contains(metric)) {
-            push(chunk, host, metric, &sockets, |sums| work::of_sockets(sums, metric, reading.grid_s));
+        for (metric, what) in TO_CLIENTS.into_iter().filter(|(metric, _)| wanted.contains(metric)) {
+            push(chunk, host, metric, &sockets, |sums| work::of_sockets(sums, what, reading.grid_s));
         }
     }
 }

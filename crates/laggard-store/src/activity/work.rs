@@ -3,13 +3,16 @@
 //! Downsampling by work (LISA'13, section 4.2): what was done in a slot is the difference of what was ever done; a mean time is
 //! time spent over requests completed. Never a mean of means.
 
-use laggard_activity::kind::{DISK, DiskField, Kind, KindId, NET, Nature, NetField};
+use laggard_activity::kind::{
+    DISK, DiskField, HOST, HostField, Kind, KindId, NET, Nature, NetField, TCP, TcpField,
+};
 use laggard_activity::{ABSENT, growth};
 use laggard_core::model::Metric;
 
-/// What is summed over a slot, for disks and for interfaces: a place in [`Sums`].
+/// What is summed over a slot, kind by kind: a place in [`Sums`].
 mod place {
     pub const ELAPSED_MS: usize = 0;
+
     pub const REQUESTS: usize = 1;
     pub const SECTORS_READ: usize = 2;
     pub const SECTORS_WRITTEN: usize = 3;
@@ -25,13 +28,27 @@ mod place {
     pub const TX_BYTES: usize = 2;
     pub const RX_PACKETS: usize = 3;
     pub const TX_PACKETS: usize = 4;
+    pub const ERRORS: usize = 5;
+    pub const CARRIER_CHANGES: usize = 6;
+    /// Speed times the time since the sample before.
+    pub const SPEED_MS: usize = 7;
+
+    pub const RETRANSMITTED: usize = 1;
+
+    pub const CPU_BUSY: usize = 1;
+    pub const CPU_IDLE: usize = 2;
+    pub const CPU_WAIT_US: usize = 3;
+    pub const MEMORY_WAIT_US: usize = 4;
+    /// Memory times the time since the sample before.
+    pub const MEMORY_MS: usize = 5;
+    pub const AVAILABLE_MS: usize = 6;
 
     pub const SOCKETS: usize = 1;
     pub const WINDOWS: usize = 2;
     pub const SENT_AGAIN: usize = 3;
 }
 
-/// Work of one thing in one slot.
+/// Work of one thing in one slot; NaN where nothing was recorded of it.
 pub type Sums = [f64; 9];
 
 /// A field's place, and what it counts for.
@@ -54,12 +71,77 @@ const OF_DISKS: [Counted; 14] = [
     (DiskField::InFlight.index(), place::IN_FLIGHT_MS),
 ];
 
-const OF_INTERFACES: [Counted; 4] = [
+const OF_INTERFACES: [Counted; 10] = [
     (NetField::RxBytes.index(), place::RX_BYTES),
     (NetField::TxBytes.index(), place::TX_BYTES),
     (NetField::RxPackets.index(), place::RX_PACKETS),
     (NetField::TxPackets.index(), place::TX_PACKETS),
+    (NetField::RxErrors.index(), place::ERRORS),
+    (NetField::RxDropped.index(), place::ERRORS),
+    (NetField::TxErrors.index(), place::ERRORS),
+    (NetField::TxDropped.index(), place::ERRORS),
+    (NetField::CarrierChanges.index(), place::CARRIER_CHANGES),
+    (NetField::SpeedMbit.index(), place::SPEED_MS),
 ];
+
+const OF_TCP: [Counted; 1] = [(TcpField::Retransmitted.index(), place::RETRANSMITTED)];
+
+const OF_HOSTS: [Counted; 12] = [
+    (HostField::CpuUser.index(), place::CPU_BUSY),
+    (HostField::CpuNice.index(), place::CPU_BUSY),
+    (HostField::CpuSystem.index(), place::CPU_BUSY),
+    (HostField::CpuIrq.index(), place::CPU_BUSY),
+    (HostField::CpuSoftirq.index(), place::CPU_BUSY),
+    (HostField::CpuSteal.index(), place::CPU_BUSY),
+    (HostField::CpuIdle.index(), place::CPU_IDLE),
+    (HostField::CpuIowait.index(), place::CPU_IDLE),
+    (HostField::PressureCpuUs.index(), place::CPU_WAIT_US),
+    (HostField::PressureMemorySomeUs.index(), place::MEMORY_WAIT_US),
+    (HostField::MemoryTotalKb.index(), place::MEMORY_MS),
+    (HostField::MemoryAvailableKb.index(), place::AVAILABLE_MS),
+];
+
+/// Kinds whose counters are work, with what their fields count for.
+const COUNTED: [(&Kind, &[Counted]); 4] =
+    [(&DISK, &OF_DISKS), (&NET, &OF_INTERFACES), (&TCP, &OF_TCP), (&HOST, &OF_HOSTS)];
+
+/// The kind of counters that a metric is made of, and what it needs of them. Congestion windows and segments that are sent again to
+/// one remote host come from sockets ([`of_sockets`]); the rest is not made of counters.
+pub fn made_of(metric: Metric) -> Option<(KindId, &'static [usize])> {
+    Some(match metric {
+        Metric::Tps => (KindId::Disk, &[place::REQUESTS][..]),
+        Metric::RdSec => (KindId::Disk, &[place::SECTORS_READ]),
+        Metric::WrSec => (KindId::Disk, &[place::SECTORS_WRITTEN]),
+        Metric::AvgrqSz => (
+            KindId::Disk,
+            &[place::REQUESTS, place::SECTORS_READ, place::SECTORS_WRITTEN, place::SECTORS_DISCARDED],
+        ),
+        Metric::AvgquSz => (KindId::Disk, &[place::WAIT_MS, place::QUEUE_MS]),
+        Metric::Await => (KindId::Disk, &[place::REQUESTS, place::WAIT_MS]),
+        Metric::Svctm => (KindId::Disk, &[place::REQUESTS, place::BUSY_MS]),
+        Metric::Util => (KindId::Disk, &[place::BUSY_MS]),
+        Metric::InFlight => (KindId::Disk, &[place::IN_FLIGHT_MS]),
+        Metric::Rxbyt => (KindId::Net, &[place::RX_BYTES]),
+        Metric::Txbyt => (KindId::Net, &[place::TX_BYTES]),
+        Metric::Rxpck => (KindId::Net, &[place::RX_PACKETS]),
+        Metric::Txpck => (KindId::Net, &[place::TX_PACKETS]),
+        Metric::NetErrors => (KindId::Net, &[place::ERRORS]),
+        Metric::CarrierChanges => (KindId::Net, &[place::CARRIER_CHANGES]),
+        Metric::LinkSpeed => (KindId::Net, &[place::SPEED_MS]),
+        Metric::Retrans => (KindId::Tcp, &[place::RETRANSMITTED]),
+        Metric::CpuBusy => (KindId::Host, &[place::CPU_BUSY, place::CPU_IDLE]),
+        Metric::CpuWait => (KindId::Host, &[place::CPU_WAIT_US]),
+        Metric::MemoryWait => (KindId::Host, &[place::MEMORY_WAIT_US]),
+        Metric::MemoryAvailable => (KindId::Host, &[place::MEMORY_MS, place::AVAILABLE_MS]),
+        Metric::CwndToClients
+        | Metric::CwndFromClients
+        | Metric::RetransToClients
+        | Metric::RetransFromClients
+        | Metric::Throughput
+        | Metric::Cost
+        | Metric::Work => return None,
+    })
+}
 
 /// Which fields of a kind must be read for the wanted metrics, and what each counts for.
 #[derive(Debug, Clone)]
@@ -85,45 +167,21 @@ enum Step {
 }
 
 impl Plan {
-    /// What disks need for these metrics.
-    pub fn disks(wanted: &[Metric]) -> Plan {
-        let needs = |metric: &Metric| match metric {
-            Metric::Tps => &[place::REQUESTS][..],
-            Metric::RdSec => &[place::SECTORS_READ],
-            Metric::WrSec => &[place::SECTORS_WRITTEN],
-            Metric::AvgrqSz => {
-                &[place::REQUESTS, place::SECTORS_READ, place::SECTORS_WRITTEN, place::SECTORS_DISCARDED]
+    /// What each kind needs for these metrics; kinds of which nothing is needed are left out.
+    pub fn all(wanted: &[Metric]) -> Vec<Plan> {
+        let plan = |(kind, counted): &(&'static Kind, &[Counted])| {
+            let of_kind =
+                wanted.iter().filter_map(|metric| made_of(*metric)).filter(|(id, _)| *id == kind.id);
+            let needed: Vec<usize> = of_kind.flat_map(|(_, places)| places).copied().collect();
+            let taken: Vec<&Counted> = counted.iter().filter(|(_, place)| needed.contains(place)).collect();
+            Plan {
+                kind,
+                fields: taken.iter().map(|(field, _)| *field).collect(),
+                places: taken.iter().map(|(_, place)| *place).collect(),
+                steps: taken.iter().map(|(field, _)| step(kind, *field)).collect(),
             }
-            Metric::AvgquSz => &[place::WAIT_MS, place::QUEUE_MS],
-            Metric::Await => &[place::REQUESTS, place::WAIT_MS],
-            Metric::Svctm => &[place::REQUESTS, place::BUSY_MS],
-            Metric::Util => &[place::BUSY_MS],
-            Metric::InFlight => &[place::IN_FLIGHT_MS],
-            _ => &[],
         };
-        Plan::new(&DISK, &OF_DISKS, &wanted.iter().flat_map(needs).copied().collect::<Vec<_>>())
-    }
-
-    /// What interfaces need for these metrics.
-    pub fn interfaces(wanted: &[Metric]) -> Plan {
-        let needs = |metric: &Metric| match metric {
-            Metric::Rxbyt => Some(place::RX_BYTES),
-            Metric::Txbyt => Some(place::TX_BYTES),
-            Metric::Rxpck => Some(place::RX_PACKETS),
-            Metric::Txpck => Some(place::TX_PACKETS),
-            _ => None,
-        };
-        Plan::new(&NET, &OF_INTERFACES, &wanted.iter().filter_map(needs).collect::<Vec<_>>())
-    }
-
-    fn new(kind: &'static Kind, counted: &[Counted], needed: &[usize]) -> Plan {
-        let taken: Vec<&Counted> = counted.iter().filter(|(_, place)| needed.contains(place)).collect();
-        Plan {
-            kind,
-            fields: taken.iter().map(|(field, _)| *field).collect(),
-            places: taken.iter().map(|(_, place)| *place).collect(),
-            steps: taken.iter().map(|(field, _)| step(kind, *field)).collect(),
-        }
+        COUNTED.iter().map(plan).filter(|plan| !plan.fields.is_empty()).collect()
     }
 }
 
@@ -152,7 +210,7 @@ impl Latest {
         patience_ms: i64,
         value: impl Fn(usize) -> i64,
     ) -> Option<Sums> {
-        let mut sums = [0.0; 9];
+        let mut sums = [f64::NAN; 9];
         let mut restarted = self.values.is_empty();
         self.values.resize(plan.fields.len(), ABSENT);
         for (index, last) in self.values.iter_mut().enumerate() {
@@ -165,7 +223,7 @@ impl Latest {
                 };
                 // One counter that restarted tells that all did.
                 restarted |= step.is_none();
-                sums[plan.places[index]] += step.unwrap_or(0) as f64;
+                plus(&mut sums[plan.places[index]], step.unwrap_or(0) as f64);
             }
             *last = now;
         }
@@ -189,9 +247,18 @@ pub fn windows(sockets: i64, cwnd: i64, sent_again: i64) -> Sums {
     sums
 }
 
+/// Adds to a sum of which nothing may be recorded yet.
+fn plus(sum: &mut f64, more: f64) {
+    match (sum.is_nan(), more.is_nan()) {
+        (_, true) => {}
+        (true, false) => *sum = more,
+        (false, false) => *sum += more,
+    }
+}
+
 /// Adds what a thing did to what it did before in the slot.
 pub fn add(sums: &mut Sums, more: &Sums) {
-    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+    sums.iter_mut().zip(more).for_each(|(sum, more)| plus(sum, *more));
 }
 
 /// Adds what another thing did in the same time.
@@ -201,46 +268,75 @@ pub fn join(sums: &mut Sums, other: &Sums) {
     sums[place::ELAPSED_MS] = elapsed_ms;
 }
 
-/// A metric of a disk from its work in a slot. Without requests a mean time is zero, as sysstat has it.
-pub fn of_disk(sums: &Sums, metric: Metric) -> Option<f64> {
-    let elapsed_s = sums[place::ELAPSED_MS] / 1000.0;
+/// A metric from the work of a slot; none where what it is made of was not recorded. Without requests a mean time is zero, as sysstat
+/// has it.
+pub fn of(sums: &Sums, metric: Metric) -> Option<f64> {
+    let elapsed_ms = sums[place::ELAPSED_MS];
+    let rate = |place: usize| sums[place] / (elapsed_ms / 1000.0);
+    // What was recorded of several; nothing if of none.
+    let total = |places: &[usize]| {
+        let mut total = f64::NAN;
+        places.iter().for_each(|place| plus(&mut total, sums[*place]));
+        total
+    };
     let per_request = |sum: f64| if sums[place::REQUESTS] > 0.0 { sum / sums[place::REQUESTS] } else { 0.0 };
-    let sectors =
-        || sums[place::SECTORS_READ] + sums[place::SECTORS_WRITTEN] + sums[place::SECTORS_DISCARDED];
-    Some(match metric {
-        Metric::Tps => sums[place::REQUESTS] / elapsed_s,
-        Metric::RdSec => sums[place::SECTORS_READ] / elapsed_s,
-        Metric::WrSec => sums[place::SECTORS_WRITTEN] / elapsed_s,
-        Metric::AvgrqSz => per_request(sectors()),
-        Metric::AvgquSz => (sums[place::WAIT_MS] + sums[place::QUEUE_MS]).max(0.0) / sums[place::ELAPSED_MS],
+    let value = match metric {
+        Metric::Tps => rate(place::REQUESTS),
+        Metric::RdSec => rate(place::SECTORS_READ),
+        Metric::WrSec => rate(place::SECTORS_WRITTEN),
+        Metric::AvgrqSz => {
+            per_request(total(&[place::SECTORS_READ, place::SECTORS_WRITTEN, place::SECTORS_DISCARDED]))
+        }
+        Metric::AvgquSz => total(&[place::WAIT_MS, place::QUEUE_MS]).max(0.0) / elapsed_ms,
         Metric::Await => per_request(sums[place::WAIT_MS]),
         Metric::Svctm => per_request(sums[place::BUSY_MS]),
-        Metric::Util => (100.0 * sums[place::BUSY_MS] / sums[place::ELAPSED_MS]).min(100.0),
-        Metric::InFlight => sums[place::IN_FLIGHT_MS] / sums[place::ELAPSED_MS],
-        _ => return None,
-    })
+        Metric::Util => (100.0 * sums[place::BUSY_MS] / elapsed_ms).min(100.0),
+        Metric::InFlight => sums[place::IN_FLIGHT_MS] / elapsed_ms,
+        Metric::Rxbyt => rate(place::RX_BYTES),
+        Metric::Txbyt => rate(place::TX_BYTES),
+        Metric::Rxpck => rate(place::RX_PACKETS),
+        Metric::Txpck => rate(place::TX_PACKETS),
+        Metric::NetErrors => rate(place::ERRORS),
+        Metric::CarrierChanges => rate(place::CARRIER_CHANGES),
+        Metric::LinkSpeed => sums[place::SPEED_MS] / elapsed_ms,
+        Metric::Retrans => rate(place::RETRANSMITTED),
+        Metric::CpuBusy => 100.0 * sums[place::CPU_BUSY] / (sums[place::CPU_BUSY] + sums[place::CPU_IDLE]),
+        Metric::CpuWait => percent_of_us(sums[place::CPU_WAIT_US], elapsed_ms),
+        Metric::MemoryWait => percent_of_us(sums[place::MEMORY_WAIT_US], elapsed_ms),
+        Metric::MemoryAvailable => 100.0 * sums[place::AVAILABLE_MS] / sums[place::MEMORY_MS],
+        Metric::CwndToClients
+        | Metric::CwndFromClients
+        | Metric::RetransToClients
+        | Metric::RetransFromClients
+        | Metric::Throughput
+        | Metric::Cost
+        | Metric::Work => return None,
+    };
+    (!value.is_nan()).then_some(value)
 }
 
-/// A metric of the interfaces from their traffic in a slot.
-pub fn of_interfaces(sums: &Sums, metric: Metric) -> Option<f64> {
-    let place = match metric {
-        Metric::Rxbyt => place::RX_BYTES,
-        Metric::Txbyt => place::TX_BYTES,
-        Metric::Rxpck => place::RX_PACKETS,
-        Metric::Txpck => place::TX_PACKETS,
-        _ => return None,
-    };
-    Some(sums[place] / (sums[place::ELAPSED_MS] / 1000.0))
+fn percent_of_us(waited_us: f64, elapsed_ms: f64) -> f64 {
+    // Two samples are never taken at the very moment at which the kernel adds up: `min` would make NaN 100.
+    let percent = waited_us / elapsed_ms / 10.0;
+    if percent > 100.0 { 100.0 } else { percent }
 }
 
 /// A metric of all sockets seen in a slot of some seconds: their mean congestion window, or what they sent again.
-pub fn of_sockets(sums: &Sums, metric: Metric, slot_s: i64) -> Option<f64> {
+pub fn of_sockets(sums: &Sums, metric: SocketMetric, slot_s: i64) -> Option<f64> {
     let value = match metric {
-        Metric::CwndToClients | Metric::CwndFromClients => sums[place::WINDOWS] / sums[place::SOCKETS],
-        Metric::RetransToClients | Metric::RetransFromClients => sums[place::SENT_AGAIN] / slot_s as f64,
-        _ => return None,
+        SocketMetric::Window => sums[place::WINDOWS] / sums[place::SOCKETS],
+        SocketMetric::SentAgain => sums[place::SENT_AGAIN] / slot_s as f64,
     };
     (sums[place::SOCKETS] > 0.0).then_some(value)
+}
+
+/// What sockets say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SocketMetric {
+    /// Their mean congestion window.
+    Window,
+    /// Segments that they sent again, per second.
+    SentAgain,
 }
 
 #[cfg(test)]
@@ -263,7 +359,7 @@ mod tests {
 
     /// Samples a disk that has these named counters, everything else absent.
     fn sample(latest: &mut Latest, time_ms: i64, counters: &[(&str, i64)]) -> Option<Sums> {
-        let plan = Plan::disks(&ALL);
+        let plan = Plan::all(&ALL).remove(0);
         latest.advance(&plan, time_ms, 3000, |index| {
             let name = plan.kind.fields[plan.fields[index]].name;
             counters.iter().find(|(known, _)| *known == name).map_or(ABSENT, |(_, value)| *value)
@@ -303,7 +399,7 @@ mod tests {
             ],
         )
         .unwrap();
-        let metric = |metric| of_disk(&sums, metric).unwrap();
+        let metric = |metric| of(&sums, metric).unwrap();
         assert_eq!(
             [Metric::Tps, Metric::RdSec, Metric::AvgrqSz, Metric::Await, Metric::Svctm, Metric::Util]
                 .map(metric),
@@ -321,10 +417,7 @@ mod tests {
         // The queue wraps at another moment than the sum it is told against.
         let sums =
             sample(&mut disk, 1000, &[("reads", 7), ("read_ms", 10), ("queue_extra_ms", WRAP)]).unwrap();
-        assert_eq!(
-            (of_disk(&sums, Metric::Await), of_disk(&sums, Metric::AvgquSz)),
-            (Some(10.0), Some(0.02))
-        );
+        assert_eq!((of(&sums, Metric::Await), of(&sums, Metric::AvgquSz)), (Some(10.0), Some(0.02)));
         assert_eq!(
             sample(&mut disk, 2000, &[("reads", 0), ("read_ms", 0), ("queue_extra_ms", 0)]),
             None,
@@ -357,12 +450,12 @@ mod tests {
         let mut disk = Latest::default();
         sample(&mut disk, 0, &[("requests", 1)]);
         let sums = sample(&mut disk, 1000, &[("requests", 1)]).unwrap();
-        assert_eq!(of_disk(&sums, Metric::Await), Some(0.0));
+        assert_eq!(of(&sums, Metric::Await), Some(0.0));
         let mut seen = windows(2, 20, 4);
         add(&mut seen, &windows(3, 90, 2));
-        let of = |sums: &Sums, metric| of_sockets(sums, metric, 15);
-        assert_eq!(of(&seen, Metric::CwndToClients), Some(22.0));
-        assert_eq!(of(&seen, Metric::RetransFromClients), Some(0.4));
-        assert_eq!(of(&windows(0, 0, 0), Metric::CwndToClients), None);
+        let said = |sums: &Sums, metric| of_sockets(sums, metric, 15);
+        assert_eq!(said(&seen, SocketMetric::Window), Some(22.0));
+        assert_eq!(said(&seen, SocketMetric::SentAgain), Some(0.4));
+        assert_eq!(said(&windows(0, 0, 0), SocketMetric::Window), None);
     }
 }

@@ -10,7 +10,7 @@ use crate::diagnose::cause::Cause;
 use crate::diagnose::evidence::{Episode, Evidence, SILENCE_SEVERITY};
 use crate::diagnose::ledger::SlowPiece;
 use crate::diagnose::persistence::Trouble;
-use crate::model::metric::Role;
+use crate::model::metric::{Harm, Role};
 use crate::model::{Kind, Metric};
 use crate::stats::Spread;
 
@@ -50,6 +50,58 @@ pub static RULES: &[Rule] = &[
         bounds: &[],
         ruling: Ruling::Indicts(Some(Cause::Silent)),
         step: Step::Cause(all_silent),
+    },
+    Rule {
+        id: "link-flaps",
+        scope: Scope::Episode,
+        sentence: "A link that goes down and up again flaps, whatever else that does to the traffic.",
+        clause: "{level} changes a second, its peers' {peers}",
+        origin: "flapping links, docs/faults.md",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::FlappingLink)),
+        step: Step::Cause(|seen| seen.harmful(Metric::CarrierChanges)),
+    },
+    Rule {
+        id: "low-link-speed",
+        scope: Scope::Episode,
+        sentence: "A link that has negotiated a lower speed than its peers' is slow.",
+        clause: "{level} Mbit/s, its peers' {peers}",
+        origin: "slow links, docs/faults.md",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::SlowLink)),
+        step: Step::Cause(|seen| seen.harmful(Metric::LinkSpeed)),
+    },
+    Rule {
+        id: "errors-of-link",
+        scope: Scope::Episode,
+        sentence: "Interfaces that report errors or drop packets, without more traffic than their peers', have a bad link.",
+        clause: "{level} packets a second, its peers' {peers}",
+        origin: "link errors, docs/faults.md",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::LinkErrors)),
+        step: Step::Cause(|seen| seen.harmful(Metric::NetErrors).filter(|_| seen.traffic.is_none())),
+    },
+    Rule {
+        id: "short-of-memory",
+        scope: Scope::Episode,
+        sentence: "A host in which processes wait for memory, or which has next to none left, is under memory pressure.",
+        clause: "{level} %, its peers' {peers}",
+        origin: "memory pressure, docs/faults.md",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::MemoryPressure)),
+        step: Step::Cause(|seen| {
+            seen.harmful(Metric::MemoryWait).or_else(|| seen.harmful(Metric::MemoryAvailable))
+        }),
+    },
+    Rule {
+        id: "short-of-cpu",
+        scope: Scope::Episode,
+        sentence: "A host in which processes wait for a CPU, or whose CPUs are full, starves the file system's server.",
+        clause: "{level} %, its peers' {peers}",
+        origin: "CPU hogs, docs/faults.md",
+        bounds: &[],
+        ruling: Ruling::Indicts(Some(Cause::CpuStarved)),
+        step: Step::Cause(|seen| seen.harmful(Metric::CpuWait).or_else(|| seen.harmful(Metric::CpuBusy))),
     },
     Rule {
         id: "collapsed-window",
@@ -342,6 +394,16 @@ impl<'a> Symptoms<'a> {
             cost: strongest(Role::Cost, Relation::High),
             work: strongest(Role::Work, Relation::High),
         }
+    }
+
+    /// The worst window of a metric that is on its harmful side.
+    fn harmful(&self, metric: Metric) -> Option<Numbers> {
+        let harmful = match metric.properties().harm {
+            Harm::High => Relation::High,
+            Harm::Low => Relation::Low,
+        };
+        let evidence = self.episode.evidence.get(&metric).filter(|seen| seen.relation() == harmful)?;
+        Some(Numbers::of(&[("level", evidence.peak.level), ("peers", evidence.peak.peer_level)]))
     }
 
     fn is_stored(&self) -> bool {

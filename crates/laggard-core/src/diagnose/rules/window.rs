@@ -9,7 +9,7 @@ use crate::compare::Score;
 use crate::cost::SECTOR;
 use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Reading, Relation};
 use crate::diagnose::cause::Cause;
-use crate::model::metric::Role;
+use crate::model::metric::{Harm, Role};
 use crate::model::{Kind, Metric};
 
 /// Where a smaller share of a group has samples of a metric, it is not compared: thresholds from the peers only.
@@ -28,6 +28,10 @@ const MIN_RATIO: Bound = Bound::new("min_ratio", 1.1, "times the peers'");
 const MIN_COST_RATIO: Bound = Bound::new("min_cost_ratio", 1.25, "times the peers' cost");
 /// ... and robust standard deviations of its peers' differences.
 const MIN_COST_SPREADS: Bound = Bound::new("min_cost_spreads", 5.0, "robust standard deviations");
+/// Requests this many times beyond the sizes of the peers' are of another kind: a slow disk that merges less has twice as many.
+const MIN_UNLIKE_SIZE: Bound = Bound::new("min_unlike_size", 2.0, "times larger or smaller than the peers'");
+/// Where the data of a request lie makes it dearer or cheaper by this factor, at most.
+const LOCALITY: Bound = Bound::new("locality", 2.5, "times the cost of a request");
 /// Seconds of a window that must be lost to a slow device ...
 const MIN_LOST_S: Bound = Bound::new("min_lost_time", 4.0, "s of the window");
 /// ... and at least this share of it.
@@ -53,6 +57,10 @@ const MAX_WINDOW_SHARE: Bound = Bound::new("max_window_share", 0.3, "of the peer
 const LOSS_SEGMENTS: Bound = Bound::new("loss_window", 2.0, "segments");
 /// Share of slots in which a congestion window under loss differs from the slot before.
 const MIN_MOVEMENT: Bound = Bound::new("min_movement", 0.25, "of the slots");
+/// Percent of its CPU time at which a host is full.
+const MIN_CPU_BUSY: Bound = Bound::new("min_cpu_busy", 90.0, "%");
+/// Percent of its memory below which a host has next to none.
+const MAX_MEMORY_AVAILABLE: Bound = Bound::new("max_memory_available", 5.0, "%");
 /// Windows between a disk's last sample and its successor's first.
 pub const REPLACED_WITHIN: Bound = Bound::new("replaced_within", 8.0, "windows");
 /// Times what is negligible for one disk that a server must read or write beside its peers.
@@ -145,6 +153,16 @@ pub static RULES: &[Rule] = &[
         step: Step::Differs(load),
     },
     Rule {
+        id: "unlike-work",
+        scope: Scope::Window,
+        sentence: "What work costs is not known where its requests have other sizes than all of the peers', or another share of the cost: where data lie counts, and no counter tells.",
+        clause: "{metric} {ratio} times its peers', {allowed} allowed: requests beyond the peers' sizes by {size}, their share of the cost differs by {mix}",
+        origin: "uneven quiet days, simulated: LUNs with metadata",
+        bounds: &[MIN_UNLIKE_SIZE, LOCALITY],
+        ruling: Ruling::Undecided,
+        step: Step::Differs(unlike_work),
+    },
+    Rule {
         id: "lost-time",
         scope: Scope::Window,
         sentence: "A device that is slow for its work, but loses next to no time by it, does no harm.",
@@ -165,14 +183,24 @@ pub static RULES: &[Rule] = &[
         step: Step::Matters(idle),
     },
     Rule {
-        id: "below",
+        id: "harmless-side",
         scope: Scope::Window,
-        sentence: "A component that does less than its peers, or is faster, does no harm; only a congestion window does.",
+        sentence: "A component that does less than its peers, or is faster, or has a faster link, does no harm.",
         clause: "{metric} {ratio} times its peers'",
         origin: "FAST'10, section 6.1, observations 5 and 7",
         bounds: &[],
         ruling: Ruling::Excuses,
-        step: Step::Matters(below),
+        step: Step::Matters(harmless_side),
+    },
+    Rule {
+        id: "headroom",
+        scope: Scope::Window,
+        sentence: "A CPU that is not full, or memory that is not nearly gone, harms nothing, however much more the peers have.",
+        clause: "{metric} {level}, its peers' {peers}; {allowed} is harm",
+        origin: "docs/faults.md, cpu-hog and memory-pressure",
+        bounds: &[MIN_CPU_BUSY, MAX_MEMORY_AVAILABLE],
+        ruling: Ruling::Excuses,
+        step: Step::Matters(headroom),
     },
     Rule {
         id: "still-window",
@@ -401,6 +429,8 @@ fn has_level(case: &Case) -> bool {
         | Role::StorageLatency
         | Role::NetworkVolume
         | Role::Retransmission
+        | Role::HostHealth
+        | Role::LinkHealth
         | Role::Load
         | Role::Account
         | Role::Context => !case.is_absent(),
@@ -434,6 +464,8 @@ fn negligible(case: &Case) -> Option<Numbers> {
         | Role::NetworkVolume
         | Role::Congestion
         | Role::Retransmission
+        | Role::HostHealth
+        | Role::LinkHealth
         | Role::Load
         | Role::Account
         | Role::Cost
@@ -467,6 +499,8 @@ fn ratio(case: &Case) -> Option<Numbers> {
         | Role::NetworkVolume
         | Role::Congestion
         | Role::Retransmission
+        | Role::HostHealth
+        | Role::LinkHealth
         | Role::Load
         | Role::Account
         | Role::Cost
@@ -497,6 +531,24 @@ pub fn cost_threshold(spread: f64) -> f64 {
     MIN_COST_RATIO.value.ln().max(MIN_COST_SPREADS.value * spread)
 }
 
+fn unlike_work(case: &Case) -> Option<Numbers> {
+    if case.reading.metric.role() != Role::Cost {
+        return None;
+    }
+    let unlike = &case.account()?.unlike;
+    let by_size = unlike.size / MIN_UNLIKE_SIZE.value;
+    let by_mix = LOCALITY.value.powf(unlike.mix);
+    let allowed = MIN_COST_RATIO.value * by_size.max(by_mix);
+    (by_size.max(by_mix) > 1.0 && case.reading.ratio < allowed).then(|| {
+        Numbers::of(&[
+            ("ratio", case.reading.ratio),
+            ("allowed", allowed),
+            ("size", unlike.size),
+            ("mix", unlike.mix),
+        ])
+    })
+}
+
 fn lost_time(case: &Case) -> Option<Numbers> {
     if case.reading.metric.role() != Role::Cost {
         return None;
@@ -515,6 +567,8 @@ fn cost_decides(case: &Case) -> Option<Numbers> {
         Role::NetworkVolume
         | Role::Congestion
         | Role::Retransmission
+        | Role::HostHealth
+        | Role::LinkHealth
         | Role::Load
         | Role::Account
         | Role::Cost
@@ -607,9 +661,26 @@ fn idle(case: &Case) -> Option<Numbers> {
         .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level)]))
 }
 
-fn below(case: &Case) -> Option<Numbers> {
-    (case.relation() == Relation::Low && case.reading.metric.role() != Role::Congestion)
-        .then(|| Numbers::of(&[("ratio", case.reading.ratio)]))
+fn harmless_side(case: &Case) -> Option<Numbers> {
+    let is_harmless = match case.reading.metric.properties().harm {
+        Harm::High => case.relation() == Relation::Low,
+        Harm::Low => case.relation() == Relation::High,
+    };
+    is_harmless.then(|| Numbers::of(&[("ratio", case.reading.ratio)]))
+}
+
+fn headroom(case: &Case) -> Option<Numbers> {
+    let (allowed, has_room) = match case.reading.metric {
+        Metric::CpuBusy => (MIN_CPU_BUSY.value, case.reading.level < MIN_CPU_BUSY.value),
+        Metric::MemoryAvailable => {
+            (MAX_MEMORY_AVAILABLE.value, case.reading.level > MAX_MEMORY_AVAILABLE.value)
+        }
+        _ => return None,
+    };
+    has_room.then(|| {
+        let seen = &case.reading;
+        Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("allowed", allowed)])
+    })
 }
 
 fn still_window(case: &Case) -> Option<Numbers> {

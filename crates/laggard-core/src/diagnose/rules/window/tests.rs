@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::diagnose::case::{Context, Reading, Surroundings};
-use crate::diagnose::ledger::{Account, Accounts};
+use crate::diagnose::ledger::{Account, Accounts, Unlike};
 use crate::diagnose::score::{ScoredWindow, Scorer};
 use crate::diagnose::threshold::Policy;
 use crate::grid::Params;
@@ -198,15 +198,15 @@ fn a_latency_that_its_load_explains_is_no_fault() {
 
 #[test]
 fn less_than_its_peers_does_no_harm() {
-    assert_eq!(rule(Kind::Server, Metric::Rxbyt, 1e9, 5e8), "below");
-    assert_eq!(rule(Kind::Attachment, Metric::Await, 10.0, 5.0), "below");
+    assert_eq!(rule(Kind::Server, Metric::Rxbyt, 1e9, 5e8), "harmless-side");
+    assert_eq!(rule(Kind::Attachment, Metric::Await, 10.0, 5.0), "harmless-side");
     assert_eq!(rule(Kind::Server, Metric::Await, 10.0, 8.0), "ratio");
 }
 
 #[test]
 fn an_idle_disk_is_idle_and_an_idle_attachment_has_lost_its_load() {
     assert_eq!(rule(Kind::Device, Metric::Await, 10.0, 0.99), "idle");
-    assert_eq!(rule(Kind::Device, Metric::Await, 10.0, 1.01), "below");
+    assert_eq!(rule(Kind::Device, Metric::Await, 10.0, 1.01), "harmless-side");
     assert_eq!(rule(Kind::Attachment, Metric::Await, 10.0, 0.99), "differs");
 }
 
@@ -331,7 +331,15 @@ fn a_case_knows_every_metric_of_its_window() {
 
 /// A device in service for this share of 40 s, whose work costs this share.
 fn account(service: f64, cost: f64) -> Account {
-    Account { seconds: 40.0, service, cost, effect: (service / cost).ln(), peer_effect: 0.0, spread: 0.02 }
+    Account {
+        seconds: 40.0,
+        service,
+        cost,
+        effect: (service / cost).ln(),
+        peer_effect: 0.0,
+        spread: 0.02,
+        unlike: Unlike { size: 1.0, mix: 0.0 },
+    }
 }
 
 #[test]
