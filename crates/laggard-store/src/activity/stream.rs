@@ -1,6 +1,6 @@
 //! Activity files replayed: hour by hour, all hosts together, never more than an hour or two in memory.
 
-use super::work::{self, Latest, Plan, SocketMetric, Sums};
+use super::work::{self, Latest, Plan, SocketMetric, Sums, Times};
 use super::{HostFiles, Hosts, summary};
 use crate::recording::Series;
 use crate::time;
@@ -38,21 +38,7 @@ struct Lane {
 
 impl Lane {
     fn add(&mut self, slot: i64, sums: &Sums) {
-        if slot < self.done {
-            return;
-        }
-        match self.slots.back_mut() {
-            Some((last, known)) if *last == slot => work::add(known, sums),
-            Some((last, _)) if *last > slot => {
-                // A clock was set back.
-                let at = self.slots.partition_point(|(known, _)| *known < slot);
-                match self.slots.get_mut(at).filter(|(known, _)| *known == slot) {
-                    Some((_, known)) => work::add(known, sums),
-                    None => self.slots.insert(at, (slot, *sums)),
-                }
-            }
-            _ => self.slots.push_back((slot, *sums)),
-        }
+        add_slot(&mut self.slots, self.done, slot, sums);
     }
 
     /// Forgets a slot and all after it: what was recorded again counts.
@@ -66,6 +52,25 @@ impl Lane {
         self.done = self.done.max(slot);
         let count = self.slots.partition_point(|(known, _)| *known < slot);
         self.slots.drain(..count).collect()
+    }
+}
+
+/// Adds work to a slot, unless it has been replayed.
+fn add_slot(slots: &mut VecDeque<(i64, Sums)>, done: i64, slot: i64, sums: &Sums) {
+    if slot < done {
+        return;
+    }
+    match slots.back_mut() {
+        Some((last, known)) if *last == slot => work::add(known, sums),
+        Some((last, _)) if *last > slot => {
+            // A clock was set back.
+            let at = slots.partition_point(|(known, _)| *known < slot);
+            match slots.get_mut(at).filter(|(known, _)| *known == slot) {
+                Some((_, known)) => work::add(known, sums),
+                None => slots.insert(at, (slot, *sums)),
+            }
+        }
+        _ => slots.push_back((slot, *sums)),
     }
 }
 
@@ -335,6 +340,9 @@ impl Grid {
             lanes.insert(stretch.name.to_string(), Lane::default());
         }
         let Some(lane) = lanes.get_mut(stretch.name) else { return };
+        if self.work_steadily(lane, plan, stretch).is_some() {
+            return;
+        }
         for (sample, (time_s, late_ms)) in stretch.times_s.iter().zip(stretch.late_ms).enumerate() {
             if !(self.bounds_s.0..=self.bounds_s.1).contains(time_s) {
                 continue;
@@ -351,6 +359,21 @@ impl Grid {
                 lane.add(slot, &work);
             }
         }
+    }
+
+    /// All samples of a stretch at once, where nothing is out of the ordinary.
+    fn work_steadily(&self, lane: &mut Lane, plan: &Plan, stretch: &Stretch) -> Option<()> {
+        let (first, last) = (stretch.times_s.first()?, stretch.times_s.last()?);
+        // Where a slot is a sample, there is nothing to gain, and the last of repeated samples counts.
+        let is_inside = *first >= self.bounds_s.0 && *last <= self.bounds_s.1;
+        if self.grid_s <= self.interval_s || !is_inside {
+            return None;
+        }
+        let Lane { latest, slots, done } = lane;
+        let times = Times { seconds: stretch.times_s, late_ms: stretch.late_ms, grid_s: self.grid_s };
+        latest.advance_steadily(plan, times, self.patience_ms, &stretch.fields, |slot, sums| {
+            add_slot(slots, *done, slot, sums);
+        })
     }
 
     fn windows(&self, lane: &mut Lane, stretch: &Stretch, sent_again: &mut BTreeMap<String, i64>) {
