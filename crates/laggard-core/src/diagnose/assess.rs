@@ -1,13 +1,15 @@
 //! The operator's state as a diagnosis: what is in trouble enough to be worth an administrator's time, what cannot be judged.
 
+use super::cause::Cause;
 use super::evidence::Episode;
 use super::gaps::{Gap, GapReason};
 use super::incident::{
     ComponentVerdict, Diagnosis, Excused, Incident, JudgedMetric, UndecidedGroup, Verdict,
 };
 use super::judge::Track;
+use super::past::SlowTime;
 use super::persistence::Trouble;
-use super::pipeline::Diagnoser;
+use super::pipeline::{Diagnoser, Group};
 use super::rules::episode::{Impact, Spoken};
 use super::rules::site::{self, Explained, GroupState, MostJudged};
 use crate::grid::FEWEST_PEERS;
@@ -22,9 +24,10 @@ impl Diagnoser {
         let (troubles, excused) = self.troubles();
         let explained = site::explain(&self.roster, troubles, &self.config.without);
         let mut found: Vec<Incident> = explained.into_iter().map(|found| self.incident(found)).collect();
+        found.extend(self.slow_groups());
         found.sort_by(|a, b| b.impact.total_cmp(&a.impact).then_with(|| a.component.cmp(&b.component)));
         let (observations, incidents): (Vec<Incident>, Vec<Incident>) =
-            found.into_iter().partition(|found| found.cause.is_load());
+            found.into_iter().partition(|found| found.cause.is_observation());
         let suspects: HashSet<ComponentId> =
             incidents.iter().flat_map(|incident| incident.explains.iter().copied()).collect();
         let undecided_groups: Table<GroupId, Option<UndecidedGroup>> =
@@ -93,6 +96,30 @@ impl Diagnoser {
             found_by: Spoken { rule, metric: None, numbers: claim.numbers },
             named_by: named.spoken,
         }
+    }
+
+    /// Groups that are slow as a whole against their own past: no member is accused.
+    fn slow_groups(&self) -> Vec<Incident> {
+        let incident = |group: GroupId, slow: &SlowTime| Incident {
+            component: self.roster.groups[group].name.clone(),
+            kind: Kind::Group,
+            cause: Cause::EverybodySlow,
+            severity: slow.episode.severity(),
+            persistence: slow.episode.persistence,
+            impact: slow.episode.impact(),
+            first: slow.episode.first,
+            last: slow.episode.last,
+            is_open: slow.is_open,
+            explains: Vec::new(),
+            worst: self.roster.groups[group].members.iter().next().copied().unwrap_or(ComponentId::new(0)),
+            episode: slow.episode.clone(),
+            found_by: Spoken { rule: site::everybody_slow_rule(), metric: None, numbers: slow.numbers },
+            named_by: Vec::new(),
+        };
+        let of_group = |(group, known): (GroupId, &Group)| -> Vec<Incident> {
+            known.past.slow_times().map(|slow| incident(group, slow)).collect()
+        };
+        self.groups.enumerate().flat_map(of_group).collect()
     }
 
     fn all_gaps(&self) -> Vec<Gap> {

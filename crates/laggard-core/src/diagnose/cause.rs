@@ -52,15 +52,16 @@ causes! {
     ComponentFault "component-fault" "slow without a load that explains it: a fault of the part itself";
     SingleLunWorkload "single-lun-workload" "slow because it has a load that its peers do not have";
     Load "load" "it has more to do than its peers, by the file system's own traffic: no fault";
+    EverybodySlow "everybody-slow" "the same work costs the whole group more than it did: something that all share, or work of another kind; no part differs";
     Silent "silent" "no samples while its peers have some: removed, hung, or not recorded";
     Unknown "unknown" "it differs from its peers; the metrics at hand do not say why";
 }
 
 impl Cause {
-    /// Whether it is a load and no fault: nobody is woken for it.
-    pub fn is_load(self) -> bool {
+    /// Whether it is no fault of a part: it is listed below the incidents, and nobody is woken for it.
+    pub fn is_observation(self) -> bool {
         match self {
-            Cause::SingleLunWorkload | Cause::Load => true,
+            Cause::SingleLunWorkload | Cause::Load | Cause::EverybodySlow => true,
             Cause::DiskHog
             | Cause::DiskBusy
             | Cause::DiskStall
@@ -87,7 +88,7 @@ impl Cause {
         let role = metric.role();
         match self {
             Cause::DiskHog | Cause::SingleLunWorkload | Cause::Load => role == Role::Work,
-            Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow => role == Role::Cost,
+            Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow | Cause::EverybodySlow => role == Role::Cost,
             Cause::ComponentFault | Cause::DrawerError => role == Role::StorageLatency,
             Cause::NetworkHog => role == Role::NetworkVolume,
             Cause::PacketLoss => role == Role::Congestion,

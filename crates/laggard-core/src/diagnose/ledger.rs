@@ -6,6 +6,7 @@
 //! docs/methods.md, "Work and its cost", has the definitions.
 
 use super::case::Levels;
+use super::rules::site::GroupEffect;
 use super::rules::window;
 use super::score::{ScoredWindow, Scorer};
 use super::threshold;
@@ -41,6 +42,10 @@ const MOST_DIFFERENCES: usize = 512;
 const MIN_SPREAD: f64 = 0.02;
 /// From so many members on, the spread of the window itself counts too.
 const MANY_MEMBERS: usize = 8;
+/// The past of a group is known from so many pieces; it is looked at anew when there are twice as many.
+const MIN_PAST_PIECES: u64 = 32;
+/// Share of the bytes in a direction that had next to none before: that is other work.
+const NEW_DIRECTION: f64 = 0.2;
 /// A member's own usual difference is known after so many windows, and is at most this.
 const MIN_USUAL: usize = 16;
 const MOST_USUAL: usize = 32;
@@ -205,6 +210,8 @@ pub struct Accounts {
     pub costs: Vec<f64>,
     /// How many pieces a window has.
     pub pieces: usize,
+    /// How all members stand against the past of the group, once it has one.
+    pub group: Option<GroupEffect>,
 }
 
 impl Accounts {
@@ -268,11 +275,33 @@ pub struct Ledger {
     taught: VecDeque<Vec<Piece>>,
     taught_pieces: u64,
     fitted: Option<Fitted>,
+    /// What work cost a while ago.
+    past: Option<PastCost>,
     windows: u64,
     /// Differences of healthy members, less what is usual for each, and as they are.
     differences: Differences,
     plain_differences: Differences,
     usual: Vec<Usual>,
+}
+
+/// What work cost a group a while ago, and which work that was.
+#[derive(Debug, Clone, Copy)]
+struct PastCost {
+    fitted: Fitted,
+    work: Load,
+}
+
+impl PastCost {
+    /// Times by which the work of a group is unlike that of then.
+    fn unlike(&self, now: &Load) -> f64 {
+        let share = |bytes: f64, of: &Load| bytes / of.bytes().max(1.0);
+        let is_new = |then: f64, bytes: f64| {
+            share(bytes, now) > NEW_DIRECTION && share(then, &self.work) < NEW_DIRECTION / 4.0
+        };
+        let is_new_direction =
+            is_new(self.work.read_bytes, now.read_bytes) || is_new(self.work.write_bytes, now.write_bytes);
+        if is_new_direction { f64::INFINITY } else { self.fitted.sizes.outside(now) }
+    }
 }
 
 /// What work costs, and when that was found.
@@ -356,6 +385,7 @@ impl Ledger {
             taught: VecDeque::new(),
             taught_pieces: 0,
             fitted: None,
+            past: None,
             windows: 0,
             differences: Differences::default(),
             plain_differences: Differences::default(),
@@ -426,7 +456,43 @@ impl Ledger {
             self.refit();
             effects = self.effects()?;
         }
-        Some(self.accounts(window, &effects))
+        let group = self.group_effect(&effects);
+        self.look_back(group);
+        Some(Accounts { group, ..self.accounts(window, &effects) })
+    }
+
+    /// How all members stand against the past of the group; nothing while that is too short, or most do nothing.
+    fn group_effect(&self, effects: &Effects) -> Option<GroupEffect> {
+        let past = self.past.as_ref()?;
+        let active: Vec<&Effect> = effects.members.iter().flatten().filter(|known| known.is_active).collect();
+        if 2 * active.len() < self.in_flight.len() {
+            return None;
+        }
+        let mut work = Load::default();
+        active.iter().for_each(|known| work.add(&known.sum.load));
+        let cost = |known: &Effect| past.fitted.model.seconds(&known.sum.load) / known.sum.seconds;
+        let effect =
+            |known: &&Effect| ((known.service + self.idle_share) / (cost(known) + self.idle_share)).ln();
+        let lost = |known: &&Effect| known.service - cost(known);
+        Some(GroupEffect {
+            effect: median(&mut active.iter().map(effect).collect::<Vec<f64>>()),
+            lost: median(&mut active.iter().map(lost).collect::<Vec<f64>>()),
+            unlike: past.unlike(&work),
+        })
+    }
+
+    /// What work costs now is the past of later, unless the group is slow now.
+    fn look_back(&mut self, group: Option<GroupEffect>) {
+        let is_usual = group.is_none_or(|group| group.effect < OFF);
+        let is_due = match &self.past {
+            Some(past) => is_usual && self.taught_pieces >= 2 * past.fitted.pieces,
+            None => self.taught_pieces >= MIN_PAST_PIECES,
+        };
+        if let Some(fitted) = self.fitted.filter(|_| is_due) {
+            let mut work = Load::default();
+            self.taught.iter().flatten().for_each(|piece| work.add(&piece.load));
+            self.past = Some(PastCost { fitted: Fitted { pieces: self.taught_pieces, ..fitted }, work });
+        }
     }
 
     fn refit(&mut self) {
@@ -571,7 +637,7 @@ impl Ledger {
             }
         }
         self.remember(members, &differences, &plain);
-        Accounts { index: window, members: found, ratios, costs, pieces: size }
+        Accounts { index: window, members: found, ratios, costs, pieces: size, group: None }
     }
 
     /// The newest pieces of a member in the window that was settled last in which it was busy for longer than its work costs.

@@ -14,6 +14,7 @@ pub mod gaps;
 pub mod incident;
 pub mod judge;
 pub mod ledger;
+pub mod past;
 pub mod persistence;
 pub mod pipeline;
 pub mod rules;

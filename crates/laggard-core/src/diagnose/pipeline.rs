@@ -8,6 +8,7 @@ use super::evidence::Episode;
 use super::gaps::{Attendance, Gap, GapReason, Hole, MOST_GAPS};
 use super::judge::{Bench, Judged, Track};
 use super::ledger::{Accounts, Ledger, Recorded};
+use super::past::Past;
 use super::persistence::{History, Strand};
 use super::rules::Without;
 use super::rules::episode::Impact;
@@ -152,6 +153,8 @@ pub(super) struct Group {
     ledger: Option<Ledger>,
     /// Its last window.
     accounts: Option<Accounts>,
+    /// The group as a whole, against its own past.
+    pub(super) past: Past,
 }
 
 struct OpenSlot {
@@ -210,6 +213,7 @@ impl Diagnoser {
             context: Context::default(),
             ledger: None,
             accounts: None,
+            past: Past::default(),
         };
         Diagnoser {
             params: config.method.params_on(config.interval_s, config.thresholds.is_some()),
@@ -387,6 +391,9 @@ impl Diagnoser {
                 windows.push(accounts.window(&self.tracks[track].scorer));
             }
         }
+        let (schedule, grid) = (Schedule::new(self.params), self.grid());
+        let span = (grid.start(schedule.from(accounts.index)), grid.start(schedule.to(accounts.index)));
+        self.groups[group].past.push(span, params.k, accounts.group.as_ref(), &self.config.without);
         self.groups[group].accounts = Some(accounts);
         windows
     }

@@ -15,6 +15,8 @@ pub enum Kind {
     Lun,
     Attachment,
     Device,
+    /// A whole peer group.
+    Group,
 }
 
 impl Kind {
@@ -27,6 +29,7 @@ impl Kind {
             Kind::Lun => "lun",
             Kind::Attachment => "attachment",
             Kind::Device => "device",
+            Kind::Group => "group",
         }
     }
 }

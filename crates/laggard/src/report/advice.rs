@@ -10,7 +10,7 @@ pub fn next(session: &Session, incident: &Incident) -> String {
     let accused = session.roster.find(&incident.component).unwrap_or(incident.worst);
     let host = match incident.kind {
         Kind::Server => Some(incident.component.as_str()),
-        Kind::Controller | Kind::Drawer => None,
+        Kind::Controller | Kind::Drawer | Kind::Group => None,
         Kind::Lun | Kind::Attachment | Kind::Device => session.roster.components[accused].part(Kind::Server),
     };
     next_command(incident.cause, &incident.component, host)
@@ -43,6 +43,9 @@ fn next_command(cause: Cause, part: &str, host: Option<&str>) -> String {
         Cause::ComponentFault => on_host("multipath -ll; iostat -x 5 3; dmesg -T | tail -50"),
         Cause::Load => on_host("ss -tin state established; iostat -x 5 3"),
         Cause::SingleLunWorkload => format!("find the jobs with files on {part} (job statistics, lfs find)"),
+        Cause::EverybodySlow => {
+            format!("look at what all of {part} share: switch, controllers, power, another workload")
+        }
         Cause::Silent => on_host("uptime; lsblk; dmesg -T | tail -50"),
         Cause::Unknown => format!("laggard diagnose … --explain {part}"),
     }

@@ -100,6 +100,10 @@ fn lasted(seconds: i64) -> String {
 
 /// One incident in one clause.
 pub fn summary(session: &Session, incident: &Incident) -> String {
+    if incident.cause == Cause::EverybodySlow {
+        let ratio = incident.telling().map_or(f64::NAN, |(_, evidence)| evidence.ratio());
+        return format!("the same work costs all members {} times what it did before", number(ratio));
+    }
     let shown = incident.telling().map_or_else(String::new, |(metric, evidence)| shows(metric, evidence));
     if incident.explains.len() < 2 {
         return shown;

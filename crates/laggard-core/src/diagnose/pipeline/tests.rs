@@ -2,6 +2,7 @@ use super::*;
 use crate::compare::{cdf::CDF, kl::KL};
 use crate::diagnose::training::Trained;
 use crate::diagnose::{Cause, Diagnosis};
+use crate::model::Kind;
 use crate::model::groups::Observed;
 use proptest::prelude::*;
 
@@ -272,6 +273,47 @@ fn a_disk_with_more_to_do_is_a_hog_or_a_load_by_what_the_network_says_and_a_slow
     let slow = doing(4000.0, 40.0, 20.0, 2e6);
     assert_eq!(accused(&slow), ["oss7"], "twice as many requests for the same work do not excuse it");
     assert!(matches!(slow.incidents[0].cause, Cause::DiskBusy | Cause::FailSlow));
+}
+
+/// Nine servers that do the same, all at a speed of their own after a while: requests each second, ms of service.
+fn all_doing(service_ms: &dyn Fn(i64) -> f64, read: &dyn Fn(i64) -> f64) -> Diagnosis {
+    let observed: Vec<Observed> = (0..9)
+        .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
+        .collect();
+    let mut samples = Vec::new();
+    for (second, component) in (0..900).flat_map(|second| (0..9).map(move |component| (second, component))) {
+        let requests_s = 20.0 * (0.8 + 0.4 * noise(component, second));
+        let read = read(second);
+        let values = [
+            (Metric::RdSec, 200.0 * requests_s * read),
+            (Metric::WrSec, 200.0 * requests_s * (1.0 - read)),
+            (Metric::Tps, requests_s),
+            (Metric::Await, 2.0 * service_ms(second)),
+            (Metric::Util, requests_s * service_ms(second) / 10.0),
+        ];
+        samples.extend(values.map(|(metric, value)| sample_of(second, component, metric, value)));
+    }
+    run(config(&LIMP), Roster::new(&observed, None), samples).0
+}
+
+#[test]
+fn a_group_that_is_slow_as_a_whole_is_said_and_nobody_is_accused() {
+    let slow =
+        |factor: f64| move |second: i64| if (400..700).contains(&second) { 10.0 * factor } else { 10.0 };
+    let found = all_doing(&slow(3.0), &|_| 1.0);
+    assert!(found.incidents.is_empty(), "{:?}", accused(&found));
+    let [group] = found.observations.as_slice() else { panic!("{:?}", found.observations) };
+    assert_eq!(
+        (group.component.as_str(), group.kind, group.cause),
+        ("servers", Kind::Group, Cause::EverybodySlow)
+    );
+    assert!((360..=440).contains(&group.first.0) && (700..800).contains(&group.last.0), "{group:?}");
+    assert!(!group.is_open && group.explains.is_empty());
+    assert_eq!(found.conclusion(), crate::diagnose::Conclusion::Quiet, "another workload looks the same");
+    let little = all_doing(&slow(1.6), &|_| 1.0);
+    assert!(little.observations.is_empty() && little.incidents.is_empty());
+    let other_work = all_doing(&slow(3.0), &|second| if second >= 400 { 0.0 } else { 1.0 });
+    assert!(other_work.observations.is_empty(), "writes were never seen before");
 }
 
 #[test]

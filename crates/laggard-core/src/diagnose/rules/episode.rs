@@ -409,7 +409,7 @@ impl<'a> Symptoms<'a> {
     fn is_stored(&self) -> bool {
         match self.kind {
             Kind::Lun | Kind::Attachment => true,
-            Kind::Server | Kind::Controller | Kind::Drawer | Kind::Device => false,
+            Kind::Server | Kind::Controller | Kind::Drawer | Kind::Device | Kind::Group => false,
         }
     }
 

@@ -17,7 +17,7 @@ pub use super::bound::{Bound, Numbers};
 use super::cause::Cause;
 use super::incident::UndecidedReason;
 use episode::{Impact, Symptoms};
-use site::{Claim, GroupState, SharedTrouble, Site};
+use site::{Claim, GroupEffect, GroupState, SharedTrouble, Site};
 
 /// What a rule decides upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +97,8 @@ pub enum Step {
     Together(fn(&Site, Vec<Claim>) -> Vec<Claim>),
     /// Site: why are the components behind one part in trouble?
     SharedCause(fn(&SharedTrouble) -> Option<Cause>),
+    /// Site: is a whole group slow against its own past?
+    Group(fn(&GroupEffect) -> Option<Numbers>),
     /// Site: why can a group not be judged?
     Judged(fn(&GroupState) -> Option<UndecidedReason>),
     /// Site: why can a component of a group that was judged not be judged? Given the windows with data of it.

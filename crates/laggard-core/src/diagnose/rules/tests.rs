@@ -11,9 +11,12 @@ fn ids_are_unique_and_rules_stand_in_the_table_of_their_scope() {
                 Scope::Window
             }
             Step::Cause(_) | Step::Reported(_) => Scope::Episode,
-            Step::Part(_) | Step::Together(_) | Step::SharedCause(_) | Step::Judged(_) | Step::HasData(_) => {
-                Scope::Site
-            }
+            Step::Part(_)
+            | Step::Together(_)
+            | Step::SharedCause(_)
+            | Step::Group(_)
+            | Step::Judged(_)
+            | Step::HasData(_) => Scope::Site,
         };
         assert_eq!(rule.scope, scope, "{}", rule.id);
         assert_eq!(find(rule.id), Some(rule));
@@ -33,8 +36,8 @@ fn every_rule_has_a_sentence_and_an_origin_and_its_bounds_have_names() {
 
 #[test]
 fn every_cause_is_named_by_a_rule_or_a_claim() {
-    // Claims of the site name these by the part that failed.
-    let claimed = [Cause::ServerDown, Cause::ControllerFailed];
+    // Claims of the site name these by the part that failed, or by the group.
+    let claimed = [Cause::ServerDown, Cause::ControllerFailed, Cause::EverybodySlow];
     for cause in Cause::ALL {
         let by_rule = all().any(|rule| rule.ruling == Ruling::Indicts(Some(*cause)));
         assert!(by_rule || claimed.contains(cause), "{}", cause.name());

@@ -360,6 +360,7 @@ pub fn decide(case: &Case, without: &Without) -> Option<Decision> {
             | Step::Part(_)
             | Step::Together(_)
             | Step::SharedCause(_)
+            | Step::Group(_)
             | Step::Judged(_)
             | Step::HasData(_) => return None,
         };
@@ -716,7 +717,7 @@ fn attachment_volume(case: &Case) -> Option<Numbers> {
 fn disk_volume(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
     let is_its = match case.kind {
-        Kind::Server | Kind::Attachment => false,
+        Kind::Server | Kind::Attachment | Kind::Group => false,
         Kind::Controller | Kind::Drawer | Kind::Lun | Kind::Device => true,
     };
     let is_little = seen.metric.role() == Role::StorageVolume && seen.ratio < MIN_DISK_VOLUME.value;

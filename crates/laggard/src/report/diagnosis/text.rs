@@ -3,7 +3,7 @@
 use crate::report::{advice, sentences};
 use laggard_core::diagnose::Incident;
 use laggard_core::ids::ComponentId;
-use laggard_core::model::hosts;
+use laggard_core::model::{Kind, hosts};
 use laggard_engine::{Explanation, Session};
 use laggard_store::time;
 use std::fmt::Write;
@@ -58,18 +58,19 @@ pub fn render(session: &Session, with_evidence: bool, explained: &[String]) -> S
     out
 }
 
-/// Loads, below the problems: for them nobody is woken.
+/// Loads, and groups that are slow as a whole, below the problems: for them nobody is woken.
 fn observations(out: &mut String, session: &Session) {
     const SHOWN: usize = 10;
     let observations = &session.diagnosis.observations;
     for observation in observations.iter().take(SHOWN) {
         let (cause, when) = (observation.cause.name(), sentences::when(observation));
         let shown = sentences::summary(session, observation);
-        let _ = writeln!(out, "  load, no fault: {}  {cause}  {when}  {shown}", observation.component);
+        let what = if observation.kind == Kind::Group { "no part to blame" } else { "load, no fault" };
+        let _ = writeln!(out, "  {what}: {}  {cause}  {when}  {shown}", observation.component);
     }
     let more = observations.len().saturating_sub(SHOWN);
     if more > 0 {
-        let _ = writeln!(out, "  … and {more} more loads (--format json lists them)");
+        let _ = writeln!(out, "  … and {more} more (--format json lists them)");
     }
 }
 

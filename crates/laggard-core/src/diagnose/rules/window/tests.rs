@@ -68,6 +68,7 @@ impl Asked {
             ratios: Vec::new(),
             costs: Vec::new(),
             pieces: 1,
+            group: None,
         });
         let seen = windows[0].reading_of(MemberIndex::new(MEMBER)).expect("it took part");
         let case = Case {

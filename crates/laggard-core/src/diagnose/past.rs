@@ -1,0 +1,86 @@
+//! A group against its own past: the same work may cost all of its members more than it did. Then no peer differs, and no part is
+//! to blame; that is said as such. Whether it is so, the rule `everybody-slow` decides.
+
+use super::case::Relation;
+use super::evidence::{Episode, Observation};
+use super::persistence::{Filter, OVER_AFTER};
+use super::rules::site::{self, GroupEffect};
+use super::rules::{Numbers, Without};
+use crate::compare::cost::COST;
+use crate::ids::UnixSeconds;
+use crate::model::Metric;
+
+/// Times that are remembered when they are over.
+const MOST_OVER: usize = 16;
+
+/// A time in which a whole group was slow.
+#[derive(Debug, Clone)]
+pub struct SlowTime {
+    /// What was seen of it.
+    pub episode: Episode,
+    /// What the rule spoke upon.
+    pub numbers: Numbers,
+    /// Whether it goes on.
+    pub is_open: bool,
+}
+
+/// What is remembered of a group as a whole.
+#[derive(Debug, Default)]
+pub struct Past {
+    filter: Filter,
+    quiet: u32,
+    open: Option<SlowTime>,
+    over: Vec<SlowTime>,
+}
+
+impl Past {
+    /// Takes a window: how all members stand against the past of the group, if that is known.
+    pub fn push(
+        &mut self,
+        span: (UnixSeconds, UnixSeconds),
+        k: usize,
+        effect: Option<&GroupEffect>,
+        without: &Without,
+    ) {
+        let Some(effect) = effect else { return };
+        let spoken = site::everybody_slow(effect, without);
+        let is_slow = self.filter.push(k, spoken.is_some());
+        let Some(numbers) = spoken.filter(|_| is_slow) else {
+            self.quiet += u32::from(!is_slow);
+            if self.quiet >= OVER_AFTER {
+                self.end();
+            }
+            return;
+        };
+        self.quiet = 0;
+        let seen = Observation {
+            from: span.0,
+            to: span.1,
+            score: effect.effect,
+            threshold: site::MIN_GROUP_RATIO.value.ln(),
+            level: effect.effect.exp(),
+            peer_level: 1.0,
+            ratio: effect.effect.exp(),
+            relation: Relation::High,
+            jitters: false,
+        };
+        let fresh = || SlowTime { episode: Episode::default(), numbers, is_open: true };
+        let open = self.open.get_or_insert_with(fresh);
+        open.episode.observe(Metric::Cost, &COST, span.0, seen);
+        open.episode.persistence += 1;
+    }
+
+    fn end(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.over.push(SlowTime { is_open: false, ..open });
+            if self.over.len() > MOST_OVER {
+                self.over.remove(0);
+            }
+        }
+    }
+
+    /// All such times.
+    pub fn slow_times(&self) -> impl Iterator<Item = &SlowTime> {
+        self.over.iter().chain(&self.open)
+    }
+}
