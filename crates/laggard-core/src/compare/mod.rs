@@ -9,6 +9,7 @@ pub mod cwnd;
 pub mod kl;
 pub mod limp;
 pub mod median;
+pub mod perseus;
 pub mod thresh;
 
 #[cfg(test)]
@@ -126,6 +127,8 @@ pub enum Subject {
     CongestionWindow,
     /// What devices did, and the time that it took, from the books of a group; goes along with ours.
     Books,
+    /// Latency over what the throughput makes one expect: two metrics at once, so that it is not trained, nor compared by one metric.
+    Slowdown,
 }
 
 /// Where in the first window that exceeds a trouble begins, at the latest.
@@ -172,7 +175,7 @@ impl PartialEq for Method {
 
 /// All methods, in the order of the papers; ours last.
 pub const METHODS: &[&Method] =
-    &[&kl::KL, &cwnd::CWND, &cdf::CDF, &median::MEDIAN, &thresh::THRESH, &limp::LIMP];
+    &[&kl::KL, &cwnd::CWND, &cdf::CDF, &median::MEDIAN, &thresh::THRESH, &perseus::PERSEUS, &limp::LIMP];
 
 impl Method {
     /// The published parameters on another grid. Counts of samples stay (LISA'13, section 4.2), except for a moving average that
@@ -207,8 +210,16 @@ impl Method {
     /// Whether this method compares metrics of a kind that others do not.
     pub fn is_companion(&self) -> bool {
         match self.subject {
-            Subject::AnyMetric => false,
+            Subject::AnyMetric | Subject::Slowdown => false,
             Subject::CongestionWindow | Subject::Books => true,
+        }
+    }
+
+    /// Whether it compares one metric at a time: then it can be trained.
+    pub fn is_of_one_metric(&self) -> bool {
+        match self.subject {
+            Subject::AnyMetric | Subject::CongestionWindow => true,
+            Subject::Books | Subject::Slowdown => false,
         }
     }
 

@@ -141,7 +141,8 @@ fn judgements_agree_with_all_scores_in_large_groups() {
 #[test]
 fn identical_peers_yield_nothing() {
     let values: Vec<f64> = (0..5).flat_map(|_| (0..60).map(|i| f64::from(i % 13))).collect();
-    for method in METHODS.iter().filter(|method| method.name != "thresh") {
+    // `thresh` compares with no one; what `perseus` takes is compared already.
+    for method in METHODS.iter().filter(|method| !["thresh", "perseus"].contains(&method.name)) {
         let scores = (method.scores)(&Window::new(values.clone(), 60));
         assert!(scores.iter().all(|score| score.abs() < 1e-12), "{}: {scores:?}", method.name);
     }

@@ -16,7 +16,7 @@ use super::score::{ScoredWindow, Scorer};
 use super::threshold::Policy;
 use super::trace::{Tally, Trace};
 use super::training::Thresholds;
-use crate::compare::{Method, Score, cost::COST, cwnd::CWND, limp::LIMP};
+use crate::compare::{Method, Score, Subject, cost::COST, cwnd::CWND, limp::LIMP};
 use crate::grid::{Grid, Params, Schedule};
 use crate::ids::{ComponentId, GroupId, MemberIndex, Slot, Table, UnixSeconds, WindowIndex};
 use crate::model::metric::{Domain, Role};
@@ -308,8 +308,10 @@ impl Diagnoser {
         if let Some(track) = self.track_of[group][metric as usize] {
             return Some(track);
         }
+        let of_disks = metric.role().domain() == Domain::Storage;
         let method = match metric.role() {
             Role::Context => return None,
+            _ if self.config.method.subject == Subject::Slowdown && !of_disks => return None,
             Role::Account if !self.keeps_books() => return None,
             Role::Congestion => &CWND,
             Role::Cost | Role::Work | Role::Account => &COST,
@@ -432,6 +434,7 @@ impl Diagnoser {
         let completes_window = Schedule::new(self.params).completed_by(slot).is_some();
         let has_cores = rayon::current_num_threads() > 1;
         has_cores
+            && self.config.method.subject != Subject::Slowdown
             && completes_window
             && due.clone().count() > 1
             && due.map(Vec::len).sum::<usize>() >= WORTH_SHARING
@@ -445,12 +448,31 @@ impl Diagnoser {
 
     fn score_group(&mut self, group: GroupId, slot: Slot, rows: &[Option<Vec<f64>>]) -> Vec<ScoredWindow> {
         let mut scored = Vec::new();
+        let throughput = self.throughput(group, rows);
         for &track in self.track_of[group].iter().flatten() {
             if let Some(row) = rows.get(track).and_then(Option::as_ref) {
-                scored.extend(self.tracks[track].scorer.push(slot, row));
+                let scorer = &mut self.tracks[track].scorer;
+                scored.extend(match throughput.as_ref().filter(|_| scorer.metric == Metric::Await) {
+                    Some(throughput) => scorer.push_beside(slot, row, throughput),
+                    None => scorer.push(slot, row),
+                });
             }
         }
         scored
+    }
+
+    /// What each member of a group moved in a slot, for methods that hold latency against it: bytes, or whatever the site recorded,
+    /// or requests.
+    fn throughput(&self, group: GroupId, rows: &[Option<Vec<f64>>]) -> Option<Vec<f64>> {
+        if self.config.method.subject != Subject::Slowdown {
+            return None;
+        }
+        let row = |metric: Metric| rows.get(self.track_of[group][metric as usize]?)?.clone();
+        let bytes = || match (row(Metric::RdSec), row(Metric::WrSec)) {
+            (Some(read), Some(written)) => Some(read.iter().zip(written).map(|(a, b)| a + b).collect()),
+            (read, written) => read.or(written),
+        };
+        row(Metric::Throughput).or_else(bytes).or_else(|| row(Metric::Tps))
     }
 
     fn attend(&mut self, slot: Slot, rows: &[Option<Vec<f64>>]) {

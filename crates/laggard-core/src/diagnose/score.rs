@@ -1,8 +1,9 @@
 //! One peer group in one metric: rows in, windows with scores out.
 
 use super::case::{Levels, Reading};
-use super::threshold::Policy;
-use crate::compare::{Method, Score};
+use super::threshold::{self, Policy};
+use crate::compare::perseus::Regression;
+use crate::compare::{Method, Score, Subject};
 use crate::grid::{FEWEST_PEERS, Params, Schedule, Window, Windower, note_joined};
 use crate::ids::{GroupId, MemberIndex, Slot, Table, WindowIndex};
 use crate::model::Metric;
@@ -116,6 +117,16 @@ pub struct Scorer {
     joined: Table<MemberIndex, Option<Slot>>,
     /// Of congestion windows.
     movements: Table<MemberIndex, Movement>,
+    /// Where latency is held against throughput.
+    slowdown: Option<Slowdown>,
+}
+
+/// Latencies over what the throughput makes one expect, in windows of their own.
+#[derive(Debug)]
+struct Slowdown {
+    regression: Regression,
+    sample: Vec<usize>,
+    windower: Windower,
 }
 
 impl Scorer {
@@ -137,6 +148,11 @@ impl Scorer {
             windower: Windower::new(params, members),
             joined: Table::filled(None, members),
             movements: Table::filled(Movement::default(), members),
+            slowdown: (method.subject == Subject::Slowdown).then(|| Slowdown {
+                regression: Regression::default(),
+                sample: threshold::sample(members),
+                windower: Windower::new(params, members),
+            }),
         }
     }
 
@@ -157,13 +173,36 @@ impl Scorer {
             let movements = self.movements.iter_mut().zip(row).filter(|(_, value)| !value.is_nan());
             movements.for_each(|(movement, value)| movement.push(*value));
         }
-        if self.metric.role() == Role::Account {
-            // Goes into the books of the group.
+        if self.metric.role() == Role::Account || !self.is_compared() {
+            // Goes into the books of the group, or explains a latency.
             return Vec::new();
         }
         let mut windows = Vec::new();
         self.windower.push(slot, row, &mut |index, window| windows.push((index, window)));
         windows.into_iter().map(|(index, window)| self.score(index, window)).collect()
+    }
+
+    /// Takes the row of latencies of a slot, beside what each member moved; returns the windows that it completes.
+    pub fn push_beside(&mut self, slot: Slot, row: &[f64], throughput: &[f64]) -> Vec<ScoredWindow> {
+        let mut scored = self.push(slot, row);
+        let Some(Slowdown { regression, sample, windower }) = &mut self.slowdown else { return scored };
+        let slowdowns = regression.slowdowns(throughput, row, sample);
+        let mut windows = Vec::new();
+        windower.push(slot, &slowdowns, &mut |index, window| windows.push((index, window)));
+        for (index, window) in windows {
+            let Some(known) = scored.iter_mut().find(|known| known.index == index && known.is_decided) else {
+                continue;
+            };
+            let rows: Vec<usize> = known.members.iter().map(|member| member.index()).collect();
+            let judgement = self.policy.judge(self.method, &window.only(&rows), &known.members);
+            (known.scores, known.thresholds) = (judgement.scores, judgement.thresholds);
+        }
+        scored
+    }
+
+    /// Whether this method compares this metric.
+    fn is_compared(&self) -> bool {
+        self.slowdown.is_none() || self.metric.role() == Role::StorageLatency
     }
 
     /// Takes back the memory of a window that is no longer needed.
@@ -220,6 +259,11 @@ impl Scorer {
             return scored;
         }
         if !self.metric.can_indict() {
+            scored.levels();
+            return scored;
+        }
+        if self.slowdown.is_some() {
+            // Scored when it is known what was expected.
             scored.levels();
             return scored;
         }

@@ -1,7 +1,7 @@
 //! `laggard compare`: the scores of one method in one metric, as the papers define them.
 
 use super::console::Console;
-use super::input::{Input, method};
+use super::input::{Input, method_of_one_metric};
 use super::{Failure, deliver};
 use clap::{Args as ClapArgs, ValueEnum};
 use laggard_core::compare::Method;
@@ -18,7 +18,7 @@ pub struct Args {
     input: Input,
 
     /// limp, kl, cwnd, cdf, median or thresh
-    #[arg(long, value_parser = method)]
+    #[arg(long, value_parser = method_of_one_metric)]
     method: &'static Method,
 
     /// Such as await, rd_sec, rxbyt

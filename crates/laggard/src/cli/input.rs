@@ -82,6 +82,16 @@ pub fn main_method(name: &str) -> Result<&'static Method, String> {
     }
 }
 
+/// A method that compares one metric at a time, by name, for clap: these can be trained and print their scores.
+pub fn method_of_one_metric(name: &str) -> Result<&'static Method, String> {
+    match method(name)? {
+        method if !method.is_of_one_metric() => {
+            Err(format!("{} needs two metrics at once, and no training: use it with `diagnose`", method.name))
+        }
+        method => Ok(method),
+    }
+}
+
 /// A method by name, for clap.
 pub fn method(name: &str) -> Result<&'static Method, String> {
     let names = || METHODS.iter().map(|method| method.name).collect::<Vec<_>>().join(", ");

@@ -1,7 +1,7 @@
 //! `laggard train`: thresholds from fault-free data.
 
 use super::console::Console;
-use super::input::{Input, main_method};
+use super::input::{Input, main_method, method_of_one_metric};
 use super::{Failure, deliver, write_whole};
 use clap::Args as ClapArgs;
 use laggard_core::compare::Method;
@@ -16,7 +16,7 @@ pub struct Args {
     input: Input,
 
     /// kl, cdf, median or thresh for all metrics but cwnd, which has its own [default: cdf, or kl for short recordings]
-    #[arg(long, value_parser = main_method)]
+    #[arg(long, value_parser = trained_method)]
     method: Option<&'static Method>,
 
     /// Where to write the thresholds
@@ -43,4 +43,9 @@ pub fn run(args: &Args) -> Result<Conclusion, Failure> {
         None,
     )?;
     Ok(Conclusion::Quiet)
+}
+
+/// A method for all metrics but congestion windows that can be trained, for clap.
+fn trained_method(name: &str) -> Result<&'static Method, String> {
+    method_of_one_metric(name).and_then(|method| main_method(method.name))
 }

@@ -515,3 +515,27 @@ fn a_sample_for_a_closed_slot_is_counted_and_dropped() {
     let (diagnosis, _) = run(config(&CDF), disks(6), samples);
     assert_eq!(diagnosis.late_samples, 1);
 }
+
+#[test]
+fn perseus_finds_a_disk_that_is_slow_for_its_throughput_and_not_one_with_more_of_it() {
+    let diagnose = |factor: f64, load: f64| {
+        let observed: Vec<Observed> =
+            (0..12).map(|n| Observed { name: format!("sd{n:02}"), ..Observed::default() }).collect();
+        let mut samples = Vec::new();
+        for (slot, component) in (0..600).flat_map(|slot| (0..12).map(move |component| (slot, component))) {
+            let is_odd = component == 7 && slot >= 300;
+            let load = if is_odd { load } else { 1.0 } * (20.0 + 60.0 * noise(component, slot));
+            let latency = (2.0 + load / 20.0) * (0.95 + 0.1 * noise(component, slot + 7777));
+            let latency = if is_odd { factor * latency } else { latency };
+            samples.push(sample_of(15 * slot, component, Metric::Throughput, load));
+            samples.push(sample_of(15 * slot, component, Metric::Await, latency));
+        }
+        let config = Config::untrained(&crate::compare::perseus::PERSEUS, 15);
+        run(config, Roster::new(&observed, None), samples).0
+    };
+    let slow = diagnose(2.5, 1.0);
+    assert_eq!(accused(&slow), ["sd07"]);
+    assert!((4350..=4800).contains(&slow.incidents[0].first.0), "{:?}", slow.incidents[0].first);
+    assert!(accused(&diagnose(1.0, 1.0)).is_empty());
+    assert!(accused(&diagnose(1.0, 1.25)).is_empty(), "more throughput, and the latency that goes with it");
+}
