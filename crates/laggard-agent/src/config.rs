@@ -107,7 +107,7 @@ pub struct LustreConfig {
 #[allow(missing_docs, reason = "agent.toml documents each key")]
 pub struct HostConfig {
     pub enabled: bool,
-    pub cgroup: Option<PathBuf>,
+    pub cgroup: Vec<PathBuf>,
 }
 
 /// Prometheus exposition.
@@ -147,7 +147,7 @@ impl Default for Retention {
 
 impl Default for HostConfig {
     fn default() -> Self {
-        HostConfig { enabled: true, cgroup: None }
+        HostConfig { enabled: true, cgroup: Vec::new() }
     }
 }
 

@@ -3,13 +3,13 @@
 //! Cost: five small reads. /proc/stat also lists every interrupt, which the kernel must count: on hosts with hundreds of CPUs
 //! it is the dearest of them, and `[host] enabled = false` spares it.
 //!
-//! A server that runs in a control group (version 2) is better described by that group: `[host] cgroup`. Six small reads.
+//! A server that runs in a control group is better described by that group: `[host] cgroup`. Seven small reads.
 
 use super::{ProcFile, Source, number};
 use crate::config::HostConfig;
 use laggard_activity::kind::{HOST, HostField, Kind};
 use laggard_activity::{ABSENT, Table};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const MEMORY: [&str; 5] = ["MemTotal:", "MemAvailable:", "Cached:", "Dirty:", "Writeback:"];
 
@@ -39,20 +39,26 @@ pub struct Host {
 impl Host {
     /// The host below a root, or its control group.
     pub fn new(root: &Path, config: &HostConfig) -> Host {
-        let Some(group) = &config.cgroup else {
+        if config.cgroup.is_empty() {
             let pressure = CONTROLLERS.map(|name| ProcFile::new(root, &format!("proc/pressure/{name}")));
             let (stat, meminfo) = (ProcFile::new(root, "proc/stat"), ProcFile::new(root, "proc/meminfo"));
             return Host { usage: Usage::Host { stat, meminfo }, pressure };
+        }
+        let folders = config.cgroup.iter().map(|group| root.join(group.strip_prefix("/").unwrap_or(group)));
+        let folders: Vec<PathBuf> = folders.collect();
+        // The first folder that has a file of one of these names; both versions have names of their own.
+        let file = |names: &[&str]| {
+            let all = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+            let found = all.clone().find(|path| path.exists()).or_else(|| all.clone().next());
+            ProcFile::new(Path::new("/"), &found.unwrap_or_default().display().to_string())
         };
-        let group = root.join(group.strip_prefix("/").unwrap_or(group));
-        let file = |name: &str| ProcFile::new(&group, name);
         let usage = Usage::Group {
-            cpu: file("cpu.stat"),
-            used: file("memory.current"),
-            limit: file("memory.max"),
-            memory: file("memory.stat"),
+            cpu: file(&["cpu.stat"]),
+            used: file(&["memory.current", "memory.usage_in_bytes"]),
+            limit: file(&["memory.max", "memory.limit_in_bytes"]),
+            memory: file(&["memory.stat"]),
         };
-        Host { usage, pressure: CONTROLLERS.map(|name| file(&format!("{name}.pressure"))) }
+        Host { usage, pressure: CONTROLLERS.map(|name| file(&[&format!("{name}.pressure")])) }
     }
 }
 
@@ -88,8 +94,7 @@ impl Usage {
                 };
                 if let (Some(used), Some(limit)) = (kb(used), kb(limit)) {
                     // Pages of files can be given back.
-                    let cached =
-                        memory.read().ok().and_then(|stat| line_of(stat, "file ")).unwrap_or(0) / 1024;
+                    let cached = memory.read().ok().and_then(|stat| cached(stat)).unwrap_or(0) / 1024;
                     row[HostField::MemoryTotalKb.index()] = limit;
                     row[HostField::MemoryCachedKb.index()] = cached;
                     row[HostField::MemoryAvailableKb.index()] = (limit - used + cached).clamp(0, limit);
@@ -98,6 +103,11 @@ impl Usage {
         }
         Ok(())
     }
+}
+
+/// Bytes of files in memory, as version 2 or version 1 says it.
+fn cached(stat: &str) -> Option<i64> {
+    line_of(stat, "file ").or_else(|| line_of(stat, "total_cache "))
 }
 
 /// The number behind a name at the beginning of a line.
@@ -168,7 +178,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let group = root.path().join("sys/fs/cgroup/osd.slice");
         std::fs::create_dir_all(&group).unwrap();
-        let config = HostConfig { cgroup: Some("/sys/fs/cgroup/osd.slice".into()), ..HostConfig::default() };
+        let config = HostConfig { cgroup: vec!["/sys/fs/cgroup/osd.slice".into()], ..HostConfig::default() };
         assert!(Host::new(root.path(), &config).read().is_err(), "no such group");
         let file = |name: &str, text: &str| std::fs::write(group.join(name), text).unwrap();
         file("cpu.stat", "usage_usec 900000\nuser_usec 600000\nsystem_usec 300000\n");
@@ -184,5 +194,20 @@ mod tests {
         file("memory.stat", "anon 4096\nfile 524288\n");
         let row = Host::new(root.path(), &config).read().unwrap().remove(0).row(0).to_vec();
         assert_eq!(row[8..11], [4096, 3584, 512], "pages of files can be given back");
+        // As systemd's hybrid layout has it: pressure by version 2, memory by version 1.
+        let memory = root.path().join("sys/fs/cgroup/memory/osd");
+        std::fs::create_dir_all(&memory).unwrap();
+        std::fs::write(memory.join("memory.usage_in_bytes"), "2097152\n").unwrap();
+        std::fs::write(memory.join("memory.limit_in_bytes"), "4194304\n").unwrap();
+        std::fs::write(memory.join("memory.stat"), "cache 1\ntotal_cache 1048576\n").unwrap();
+        for name in ["memory.current", "memory.max", "memory.stat"] {
+            std::fs::remove_file(group.join(name)).unwrap();
+        }
+        let both = HostConfig {
+            cgroup: vec!["/sys/fs/cgroup/osd.slice".into(), "/sys/fs/cgroup/memory/osd".into()],
+            ..HostConfig::default()
+        };
+        let row = Host::new(root.path(), &both).read().unwrap().remove(0).row(0).to_vec();
+        assert_eq!((row[8..11].to_vec(), row[13]), (vec![4096, 3072, 1024], 11));
     }
 }

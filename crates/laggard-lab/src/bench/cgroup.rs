@@ -97,11 +97,6 @@ impl Groups {
     }
 }
 
-/// The group that tells what a host waits for, if one does.
-pub fn with_pressure(folders: &[PathBuf]) -> Option<&PathBuf> {
-    folders.iter().find(|folder| folder.join("cpu.pressure").exists())
-}
-
 /// Moves a process into groups.
 pub fn enter(folders: &[PathBuf], pid: u32) -> Result<(), String> {
     for folder in folders {

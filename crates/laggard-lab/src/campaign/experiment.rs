@@ -3,7 +3,6 @@
 use super::plan::{Experiment, Injection, Plan};
 use super::site::{Client, Reached, Site};
 use super::truth::{ELEVATOR, Injected, SCHEMA, Said, Truth};
-use crate::bench::cgroup;
 use crate::fault::{Fault, Role};
 use crate::host::command::{self, myself};
 use crate::host::reach::Host;
@@ -174,12 +173,14 @@ impl Stage {
     fn collect(&self, folder: &Path) -> Result<Vec<Begun<'_>>, String> {
         let mut begun = Vec::new();
         let ports: Vec<String> = self.site.ports.iter().map(|port| format!("\"{port}\"")).collect();
-        let servers =
-            self.servers.iter().zip(self.site.servers.iter().map(|server| {
-                (server.machine.device.as_str(), cgroup::with_pressure(&server.machine.groups))
-            }));
-        let clients = self.clients.iter().map(|client| (client, ("", None)));
-        for (host, (device, group)) in servers.chain(clients) {
+        let servers = self.servers.iter().zip(
+            self.site
+                .servers
+                .iter()
+                .map(|server| (server.machine.device.as_str(), server.machine.groups.as_slice())),
+        );
+        let clients = self.clients.iter().map(|client| (client, ("", &[][..])));
+        for (host, (device, groups)) in servers.chain(clients) {
             let there = self.there(folder, host);
             let activity = there.join("activity").join(&host.name);
             let mut text = String::new();
@@ -187,12 +188,12 @@ impl Stage {
                 writeln!(text, "directory = {:?}\nname = {:?}", activity.display().to_string(), host.name);
             let _ = writeln!(text, "[peer]\nports = [{}]", ports.join(", "));
             // All hosts of a bench have one kernel: what it says of CPU and memory is of none of them.
-            match group {
-                Some(group) => {
-                    let _ = writeln!(text, "[host]\ncgroup = {:?}", group.display().to_string());
+            match groups {
+                [] if self.site.is_bench => text.push_str("[host]\nenabled = false\n"),
+                [] => {}
+                groups => {
+                    let _ = writeln!(text, "[host]\ncgroup = {groups:?}");
                 }
-                None if self.site.is_bench => text.push_str("[host]\nenabled = false\n"),
-                None => {}
             }
             let _ = writeln!(text, "[retention]\nkeep_free_mib = 64");
             match device.strip_prefix("/dev/") {

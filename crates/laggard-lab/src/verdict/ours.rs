@@ -7,6 +7,7 @@ use laggard_core::diagnose::{Config, Diagnoser, Event, Sample};
 use laggard_core::ids::{ComponentId, UnixSeconds};
 use laggard_core::model::Roster;
 use laggard_core::model::groups::Observed;
+use laggard_core::model::metric::Domain;
 use laggard_sim::bench::{METRICS, Trace};
 use std::collections::BTreeMap;
 
@@ -41,7 +42,8 @@ pub fn roster(servers: usize) -> Roster {
 /// taken back later was said all the same; the cause is the last that was named.
 pub struct Listener {
     diagnoser: Diagnoser,
-    said: BTreeMap<(usize, bool), Indictment>,
+    /// By server, whether the fault was there, and of what: disks, network and host are troubles of their own.
+    said: BTreeMap<(usize, bool, Domain), Indictment>,
     injected_s: f64,
     now_s: i64,
 }
@@ -76,7 +78,8 @@ impl Listener {
             let first = Indictment { server, cause, said_s: now_s };
             // After the injection, only what is still going on counts.
             if now_s < self.injected_s || incident.last.0 as f64 > self.injected_s {
-                self.said.entry((server, now_s >= self.injected_s)).or_insert(first).cause = cause;
+                let key = (server, now_s >= self.injected_s, incident.episode.domain);
+                self.said.entry(key).or_insert(first).cause = cause;
             }
         }
     }
