@@ -332,4 +332,74 @@ mod tests {
         assert!(filter.push(1, true));
         assert!(!filter.push(1, false));
     }
+
+    fn finding(from: i64, severity: f64) -> Finding {
+        let seen = Observation {
+            from: UnixSeconds(from),
+            to: UnixSeconds(from + 40),
+            score: severity,
+            threshold: 1.0,
+            level: 2.0,
+            peer_level: 1.0,
+            ratio: 2.0,
+            relation: crate::diagnose::case::Relation::High,
+            jitters: false,
+        };
+        let method = &crate::compare::cost::COST;
+        Finding { metric: Metric::Cost, method, onset: UnixSeconds(from), seen, slow: Vec::new() }
+    }
+
+    const FAULT: Strand = Strand { domain: Domain::Storage, is_load: false };
+
+    /// So many anomalous windows, and then quiet ones until it is over: how many.
+    fn quiet_until_over(anomalous: u32) -> u32 {
+        let mut history = History::default();
+        for window in 0..anomalous {
+            history.mark(FAULT);
+            history.indict(Domain::Storage, &finding(i64::from(window) * 10, 2.0));
+            history.end_window(true, |_| None);
+        }
+        let is_open =
+            |history: &History| history.troubles(ComponentId::new(0)).all(|trouble| trouble.is_open);
+        let mut quiet = 0;
+        while is_open(&history) {
+            history.end_window(true, |_| None);
+            quiet += 1;
+        }
+        quiet
+    }
+
+    #[test]
+    fn a_trouble_is_over_when_its_accumulator_is_zero_or_after_twelve_quiet_windows() {
+        assert_eq!([quiet_until_over(1), quiet_until_over(3), quiet_until_over(11)], [1, 3, 11]);
+        assert_eq!([quiet_until_over(12), quiet_until_over(13), quiet_until_over(100)], [12, 12, 12]);
+    }
+
+    #[test]
+    fn of_many_troubles_that_are_over_the_least_is_forgotten() {
+        let mut history = History::default();
+        for number in 0..20 {
+            history.mark(FAULT);
+            history.indict(
+                Domain::Storage,
+                &finding(number * 100, if number == 3 { 1.5 } else { 2.0 + number as f64 }),
+            );
+            history.end_window(true, |_| None);
+            history.end_window(true, |_| None);
+        }
+        let kept: Vec<i64> =
+            history.troubles(ComponentId::new(0)).map(|trouble| trouble.episode.first.0 / 100).collect();
+        assert_eq!(kept.len(), MOST_OVER);
+        assert!(!kept.contains(&3) && !kept.contains(&0) && kept.contains(&19), "{kept:?}");
+    }
+
+    #[test]
+    fn windows_of_which_nothing_is_known_change_nothing() {
+        let mut history = History::default();
+        history.mark(FAULT);
+        history.indict(Domain::Storage, &finding(0, 2.0));
+        history.end_window(true, |_| None);
+        (0..50).for_each(|_| assert!(history.end_window(false, |_| None).is_empty()));
+        assert!(history.troubles(ComponentId::new(0)).all(|trouble| trouble.is_open));
+    }
 }

@@ -93,3 +93,36 @@ impl Trace {
         self.tallies[component].clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::rules;
+
+    #[test]
+    fn windows_of_one_rule_and_metric_are_counted_and_the_worst_is_kept() {
+        let tally = |rule: &str, metric: Metric, from: i64, severity: f64| {
+            let rule = rules::find(rule).unwrap();
+            let span = (UnixSeconds(from), UnixSeconds(from + 40));
+            Tally::new(rule, Some(metric), span, severity, Numbers::NONE)
+        };
+        let mut trace = Trace::new(1);
+        let component = ComponentId::new(0);
+        for (from, severity) in [(0, 2.0), (10, 5.0), (20, 5.0), (30, 1.0)] {
+            trace.add(component, tally("ratio", Metric::Await, from, severity));
+        }
+        trace.add(component, tally("ratio", Metric::RdSec, 40, 9.0));
+        trace.add(component, tally("load", Metric::Await, 50, 9.0));
+        let said: Vec<(&str, Option<Metric>, u64, i64)> = trace
+            .of(component)
+            .iter()
+            .map(|tally| (tally.rule.id, tally.metric, tally.windows, tally.from.0))
+            .collect();
+        let expected = [
+            ("ratio", Some(Metric::Await), 4, 10),
+            ("ratio", Some(Metric::RdSec), 1, 40),
+            ("load", Some(Metric::Await), 1, 50),
+        ];
+        assert_eq!(said, expected, "of equally bad windows the first");
+    }
+}

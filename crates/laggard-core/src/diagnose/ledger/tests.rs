@@ -192,3 +192,95 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn differences_are_known_from_the_side_on_which_no_slow_member_is() {
+    let effect = |raw: f64| {
+        let sum = Piece { seconds: 40.0, ..Piece::default() };
+        Some(Effect { sum, service: 0.5, cost: 0.5, by_request: 0.0, raw, is_active: true })
+    };
+    let mut known = Differences::default();
+    known.remember([-0.1, 0.5, -0.3, 0.0, 9.0].into_iter());
+    assert_eq!(known.below, [0.1, 0.3]);
+    known.remember((0..600).map(|_| -0.2));
+    assert_eq!((known.below.len(), known.below[0]), (MOST_DIFFERENCES, 0.2), "the oldest go");
+    let spread = |values: &[f64]| {
+        let members: Vec<Option<Effect>> = values.iter().map(|value| effect(*value)).collect();
+        let differences: Vec<Option<f64>> = values.iter().map(|value| Some(*value)).collect();
+        Differences::default().spread(&members, &differences)
+    };
+    assert_eq!(spread(&[0.0, 0.0, 0.9]), MIN_SPREAD, "nothing is below");
+    assert!((spread(&[-0.1, -0.1, 0.9]) - 0.1 * MAD_TO_DEVIATION).abs() < 1e-12);
+    let eight = [-0.1, 0.4, 0.4, 0.4, 0.4, 0.4, -0.1, 0.4];
+    assert!((spread(&eight) - 0.4 * MAD_TO_DEVIATION).abs() < 1e-12, "of eight the window itself counts");
+    assert!((spread(&eight[..7]) - 0.1 * MAD_TO_DEVIATION).abs() < 1e-12, "of seven it does not");
+}
+
+#[test]
+fn pieces_are_slow_where_a_device_was_busy_beyond_the_cost_of_its_work() {
+    let mut ledger = Ledger::new(PARAMS, 5);
+    for second in 0..120 {
+        let does = |member: usize| match member == 2 && second >= 60 {
+            true => Does {
+                service_ms: 10.0 + Does::healthy(20.0, 4000.0).service_ms,
+                ..Does::healthy(20.0, 4000.0)
+            },
+            false => Does::healthy(20.0, 4000.0),
+        };
+        let rows = BOOKED.map(|metric| (0..5).map(|member| does(member).value(metric)).collect::<Vec<f64>>());
+        let row = |metric: Metric| Some(rows[BOOKED.iter().position(|booked| *booked == metric)?].as_slice());
+        ledger.push(Slot(second), Recorded::new(row));
+    }
+    let slow = ledger.slow_pieces(MemberIndex::new(2), ledger.new_pieces());
+    assert_eq!((slow.len(), ledger.new_pieces()), (2, 2), "two pieces of five seconds are new in ten");
+    assert!(slow.iter().all(|piece| (piece.excess_s - 0.01).abs() < 1e-3), "{slow:?}");
+    assert!(ledger.slow_pieces(MemberIndex::new(1), 2).is_empty(), "a healthy one has none");
+}
+
+#[test]
+fn requests_of_one_direction_have_no_part_in_the_other() {
+    let values = |rd_sec: f64, wr_sec: f64| [10.0, rd_sec, wr_sec, 5.0, f64::NAN, 20.0, 1.0];
+    let of = |rd_sec: f64, wr_sec: f64| Piece::of_slot(values(rd_sec, wr_sec), 1.0, 1.0).unwrap().load;
+    assert_eq!((of(100.0, 0.0).reads, of(100.0, 0.0).writes), (10.0, 0.0));
+    assert_eq!((of(25.0, 75.0).reads, of(25.0, 75.0).writes), (2.5, 7.5));
+    assert_eq!((of(0.0, 0.0).reads, of(0.0, 0.0).writes), (0.0, 10.0), "requests without bytes flush");
+    let idle = Piece { seconds: 5.0, ..Piece::default() };
+    let counted = |transactions: f64, bytes: f64| {
+        Piece { load: Load { writes: transactions, write_bytes: bytes, ..Load::default() }, ..idle }
+            .has_work()
+    };
+    assert_eq!([counted(0.0, 0.0), counted(1.0, 0.0), counted(0.0, 512.0)], [false, true, true]);
+}
+
+#[test]
+fn the_usual_difference_of_a_member_needs_sixteen_windows_and_keeps_few() {
+    let mut usual = Usual::default();
+    (0..MIN_USUAL - 1).for_each(|_| usual.push(0.1));
+    assert!(!usual.is_known() && usual.level() == 0.0);
+    usual.push(0.1);
+    assert!(usual.is_known() && (usual.level() - 0.1).abs() < 1e-6);
+    (0..1000).for_each(|_| usual.push(0.5));
+    assert!(
+        usual.values.len() <= MOST_USUAL && usual.stride >= 15,
+        "{} {}",
+        usual.values.len(),
+        usual.stride
+    );
+    assert_eq!(usual.level(), MAX_USUAL, "a large difference is never usual");
+}
+
+#[test]
+fn what_teaches_is_thinned_and_of_unrecorded_time_there_is_nothing() {
+    let mut ledger = Ledger::new(PARAMS, 5);
+    let rows = BOOKED.map(|metric| vec![Does::healthy(20.0, 4000.0).value(metric); 5]);
+    let row = |metric: Metric| Some(rows[BOOKED.iter().position(|booked| *booked == metric)?].as_slice());
+    for second in 0..5000 {
+        ledger.push(Slot(second), Recorded::new(row));
+        assert!(ledger.taught.len() <= MOST_PIECES);
+    }
+    assert_eq!(ledger.taught_pieces, 999);
+    assert!(ledger.taught.len() > MOST_PIECES / 2);
+    let before = ledger.windows;
+    assert!(ledger.push(Slot(4000), Recorded::new(row)).is_none(), "a slot of long ago");
+    assert_eq!(ledger.windows, before);
+}

@@ -539,3 +539,51 @@ fn perseus_finds_a_disk_that_is_slow_for_its_throughput_and_not_one_with_more_of
     assert!(accused(&diagnose(1.0, 1.0)).is_empty());
     assert!(accused(&diagnose(1.0, 1.25)).is_empty(), "more throughput, and the latency that goes with it");
 }
+
+#[test]
+fn where_all_of_a_server_is_missing_at_once_the_server_was_silent() {
+    let observed: Vec<Observed> = (0..3)
+        .flat_map(|server| (0..2).map(move |disk| (server, disk)))
+        .map(|(server, disk)| Observed {
+            name: format!("oss{server}:sd{disk}"),
+            server: Some(format!("oss{server}")),
+            ..Observed::default()
+        })
+        .collect();
+    let roster = Roster::new(&observed, None);
+    let gaps = |missing: &dyn Fn(usize) -> bool| {
+        let mut samples = Vec::new();
+        for (second, component) in
+            (0..300).flat_map(|second| (0..6).map(move |component| (second, component)))
+        {
+            if !((100..200).contains(&second) && missing(component)) {
+                samples.push(sample_of(second, component, Metric::Await, 5.0 + noise(component, second)));
+            }
+        }
+        let found = run(config(&LIMP), roster.clone(), samples).0;
+        found.gaps.into_iter().map(|gap| (gap.component, gap.reason)).collect::<Vec<_>>()
+    };
+    let both = gaps(&|component| component < 2);
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert!(both.iter().all(|(_, reason)| *reason == GapReason::ServerSilent("oss0".into())), "{both:?}");
+    let one = gaps(&|component| component == 0);
+    assert_eq!(one, [("oss0:sd0".to_string(), GapReason::PeersRecorded)]);
+}
+
+#[test]
+fn the_metric_that_tells_most_is_one_of_the_cause() {
+    let found = servers(
+        &LIMP,
+        400,
+        &[
+            (Metric::WrSec, 4000.0, &|_| 4000.0),
+            (Metric::Tps, 20.0, &|_| 20.0),
+            (Metric::Await, 20.0, &|second| if second >= 150 { 2000.0 } else { 20.0 }),
+            (Metric::Util, 20.0, &|second| if second >= 150 { 80.0 } else { 20.0 }),
+        ],
+    );
+    let (metric, evidence) = found.incidents[0].telling().expect("evidence");
+    assert_eq!((metric, evidence.relation()), (Metric::Cost, Relation::High));
+    assert!(found.judged.iter().any(|judged| judged.metric == Metric::Cost), "{:?}", found.judged);
+    assert!(found.judged.iter().all(|judged| judged.metric.can_indict()));
+}

@@ -20,7 +20,8 @@ use crate::ids::{ComponentId, UnixSeconds};
 use crate::model::groups::Component;
 use crate::model::{Kind, Part, Roster};
 use parts::{
-    alone, controller_of_servers, dense_part, is_unused, lost_attachments, lost_luns, one_job, parts_down,
+    alone, controller_of_servers, dense_part, host_explains, is_unused, lost_attachments, lost_luns, one_job,
+    parts_down,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,6 +83,16 @@ pub static RULES: &[Rule] = &[
         bounds: &[MIN_SERVERS, TOGETHER_WITHIN, FEWER_SERVERS, AT_ONCE],
         ruling: Ruling::Explains,
         step: Step::Together(controller_of_servers),
+    },
+    Rule {
+        id: "host-explains",
+        scope: Scope::Site,
+        sentence: "A host that is short of CPU or memory answers late, and reads again what it dropped: a less severe loss or hog of the same time is a consequence.",
+        clause: "it explains {consequences} less severe troubles",
+        origin: "docs/faults.md: a CPU hog under a changing workload",
+        bounds: &[],
+        ruling: Ruling::Explains,
+        step: Step::Together(host_explains),
     },
     Rule {
         id: "one-job",

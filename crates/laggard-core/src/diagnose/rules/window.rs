@@ -60,7 +60,7 @@ const MIN_MOVEMENT: Bound = Bound::new("min_movement", 0.25, "of the slots");
 /// Percent of its CPU time at which a host is full.
 const MIN_CPU_BUSY: Bound = Bound::new("min_cpu_busy", 90.0, "%");
 /// Percent of its memory below which a host has next to none.
-const MAX_MEMORY_AVAILABLE: Bound = Bound::new("max_memory_available", 5.0, "%");
+const MAX_MEMORY_AVAILABLE: Bound = Bound::new("max_memory_available", 15.0, "%");
 /// Windows between a disk's last sample and its successor's first.
 pub const REPLACED_WITHIN: Bound = Bound::new("replaced_within", 8.0, "windows");
 /// Times what is negligible for one disk that a server must read or write beside its peers.

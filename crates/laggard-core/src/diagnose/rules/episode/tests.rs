@@ -218,3 +218,36 @@ fn a_load_is_a_load_whatever_it_shows() {
         "volume alone is not told"
     );
 }
+
+#[test]
+fn links_and_hosts_name_their_own_causes() {
+    let high = |metric: Metric| (metric, Relation::High, 2.0, 5.0);
+    let low = |metric: Metric| (metric, Relation::Low, 2.0, 0.1);
+    let server = |seen: &[Seen]| named(Kind::Server, seen);
+    let loss = (Metric::CwndFromClients, Relation::Low, 9.0, 0.01);
+    assert_eq!(server(&[loss, high(Metric::CarrierChanges)]), Cause::FlappingLink);
+    assert_eq!(server(&[loss, low(Metric::LinkSpeed)]), Cause::SlowLink);
+    assert_eq!(server(&[high(Metric::LinkSpeed)]), Cause::Unknown, "a faster link is no cause");
+    assert_eq!(server(&[loss, high(Metric::NetErrors)]), Cause::LinkErrors);
+    let flooded = [high(Metric::Rxbyt), high(Metric::NetErrors)];
+    assert_eq!(server(&flooded), Cause::NetworkHog, "what is flooded drops");
+    assert_eq!(server(&[high(Metric::CpuWait)]), Cause::CpuStarved);
+    assert_eq!(server(&[high(Metric::CpuBusy)]), Cause::CpuStarved);
+    assert_eq!(server(&[high(Metric::CpuWait), high(Metric::MemoryWait)]), Cause::MemoryPressure);
+    assert_eq!(server(&[low(Metric::MemoryAvailable)]), Cause::MemoryPressure);
+}
+
+#[test]
+fn a_queue_that_hardly_varies_says_nothing_of_a_neighbour() {
+    // Late by the same but for a little, and less so with the queue: with a queue that varies it is a neighbour's turn.
+    let pieces = |step: f64| -> Vec<SlowPiece> {
+        (0..12)
+            .map(|n| {
+                let queue = 2.0 * (1.0 + step * f64::from(n % 4));
+                slow(0.04 * (2.0 / queue), 4.0 * f64::from(n % 5 + 1), queue, 0.0)
+            })
+            .collect()
+    };
+    assert_eq!(with_pieces(Kind::Device, &pieces(0.05)), Cause::FailSlow);
+    assert_eq!(with_pieces(Kind::Device, &pieces(0.105)), Cause::DiskBusy);
+}

@@ -1,6 +1,7 @@
 //! Which parts explain the components in trouble: lost paths, parts behind which trouble is dense, jobs that touch several.
 
 use super::*;
+use crate::model::metric::Domain;
 
 /// Whether an attachment carries no load any more.
 pub(super) fn is_unused(episode: &Episode) -> bool {
@@ -324,6 +325,52 @@ pub(super) fn one_job(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
         let explained = largest.explained.iter().copied().chain(job.flat_map(|claim| claim.explained));
         let numbers = Numbers::of(&[("parts", parts)]);
         found.push(Claim { explained: explained.collect(), numbers, is_merged: true, by: None, ..largest });
+    }
+    found
+}
+
+/// Whether a trouble of the second cause may be a consequence of one of the first.
+fn may_cause(host: Cause, consequence: Cause) -> bool {
+    match host {
+        Cause::CpuStarved => consequence == Cause::PacketLoss,
+        Cause::MemoryPressure => matches!(consequence, Cause::PacketLoss | Cause::DiskHog),
+        _ => false,
+    }
+}
+
+pub(super) fn host_explains(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
+    let own = |claim: &Claim| match claim.explained.as_slice() {
+        [id] if claim.cause.is_none() => site.open.get(id).map(|trouble| (*id, trouble)),
+        _ => None,
+    };
+    let cause = |trouble: &Trouble| site.own_cause(trouble).cause;
+    let mut consequences: BTreeMap<TroubleId, Vec<TroubleId>> = BTreeMap::new();
+    let hosts: Vec<(TroubleId, &Trouble)> =
+        claims.iter().filter_map(own).filter(|(_, trouble)| trouble.episode.domain == Domain::Host).collect();
+    for (id, trouble) in claims.iter().filter_map(own).filter(|_| !hosts.is_empty()) {
+        let explains = |host: &Trouble| {
+            host.component == trouble.component
+                && host.episode.overlaps(&trouble.episode)
+                && host.episode.severity() > trouble.episode.severity()
+                && may_cause(cause(host), cause(trouble))
+        };
+        if let Some((host, _)) = hosts.iter().find(|(_, host)| explains(host)) {
+            consequences.entry(*host).or_default().push(id);
+        }
+    }
+    let explained: BTreeSet<TroubleId> = consequences.values().flatten().copied().collect();
+    let keeps = |claim: &Claim| own(claim).is_none_or(|(id, _)| !explained.contains(&id));
+    let mut found: Vec<Claim> = claims.into_iter().filter(keeps).collect();
+    for claim in &mut found {
+        let Some((id, host)) = claim.explained.first().and_then(|id| Some((*id, site.open.get(id)?))) else {
+            continue;
+        };
+        if let Some(more) = consequences.get(&id) {
+            claim.cause = Some(cause(host));
+            claim.numbers = Numbers::of(&[("consequences", more.len() as f64)]);
+            claim.explained.extend(more);
+            claim.is_merged = true;
+        }
     }
     found
 }

@@ -442,3 +442,91 @@ fn a_lun_whose_recorded_attachments_are_all_unused_is_lost_if_there_are_two() {
     let one: Vec<_> = idle.into_iter().filter(|(name, _)| *name == primary("ddn2.05")).collect();
     assert_eq!(explained(&one)[0].1, "alone", "the second is idle as usual");
 }
+
+/// Troubles of one server: what each metric shows, from when until when, and how severe.
+fn troubles_of(server: &str, seen: &[(Metric, Relation, f64, i64, i64)], is_load: bool) -> Vec<Trouble> {
+    let roster = site_of_three();
+    let component = roster.find(server).unwrap();
+    let trouble = |&(metric, relation, severity, from, to): &(Metric, Relation, f64, i64, i64)| {
+        let mut episode = Episode { domain: metric.role().domain(), persistence: 5, ..Episode::default() };
+        let seen = crate::diagnose::evidence::Observation {
+            from: UnixSeconds(from),
+            to: UnixSeconds(to),
+            score: severity,
+            threshold: 1.0,
+            level: 2.0,
+            peer_level: 1.0,
+            ratio: 2.0,
+            relation,
+            jitters: false,
+        };
+        episode.observe(metric, &CDF, UnixSeconds(from), seen);
+        Trouble { component, episode, is_load, is_open: false }
+    };
+    seen.iter().map(trouble).collect()
+}
+
+fn site_of_three() -> Roster {
+    let observed: Vec<Observed> = (1..=3)
+        .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
+        .collect();
+    Roster::new(&observed, None)
+}
+
+fn causes(troubles: Vec<Trouble>) -> Vec<(String, Cause, usize)> {
+    let explained = explain(&site_of_three(), troubles, &Without::default());
+    let mut said: Vec<(String, Cause, usize)> = explained
+        .into_iter()
+        .map(|found| (found.claim.part.name, found.named.cause, found.troubles.len()))
+        .collect();
+    said.sort();
+    said
+}
+
+#[test]
+fn a_host_short_of_cpu_explains_a_less_severe_loss_of_its_own_time() {
+    let starved = (Metric::CpuWait, Relation::High, 4.0, 100, 200);
+    let loss =
+        |severity: f64, from: i64, to: i64| (Metric::RetransFromClients, Relation::High, severity, from, to);
+    let said = |loss| causes(troubles_of("oss1", &[starved, loss], false));
+    let both = [("oss1".to_string(), Cause::PacketLoss, 1), ("oss1".to_string(), Cause::CpuStarved, 1)];
+    assert_eq!(said(loss(2.0, 100, 200)), [("oss1".to_string(), Cause::CpuStarved, 2)]);
+    assert_eq!(said(loss(4.0, 100, 200)), both, "as severe is a trouble of its own");
+    assert_eq!(said(loss(2.0, 300, 400)), both, "at another time");
+    let other = [troubles_of("oss1", &[starved], false), troubles_of("oss2", &[loss(2.0, 100, 200)], false)];
+    assert_eq!(causes(other.concat()).len(), 2, "of another server");
+    let hog = (Metric::Work, Relation::High, 2.0, 100, 200);
+    assert_eq!(causes(troubles_of("oss1", &[starved, hog], false)).len(), 2, "a CPU hog reads nothing");
+    let pressed = (Metric::MemoryWait, Relation::High, 4.0, 100, 200);
+    assert_eq!(
+        causes(troubles_of("oss1", &[pressed, hog], false)),
+        [("oss1".to_string(), Cause::MemoryPressure, 2)],
+        "what was dropped is read again"
+    );
+}
+
+#[test]
+fn loads_that_begin_at_one_moment_are_one_job() {
+    let load = |server: &str, from: i64| {
+        troubles_of(server, &[(Metric::Work, Relation::High, 2.0, from, 900)], true)
+    };
+    let said = |second: i64| causes([load("oss1", 100), load("oss2", second)].concat());
+    assert_eq!(said(400), [("oss1".to_string(), Cause::Load, 2)], "within five minutes");
+    assert_eq!(said(401).len(), 2);
+    let fault = troubles_of("oss3", &[(Metric::Cost, Relation::High, 3.0, 100, 900)], false);
+    let with_fault = causes([load("oss1", 100), load("oss2", 100), fault].concat());
+    assert_eq!(with_fault.len(), 2, "a fault is no part of a job: {with_fault:?}");
+}
+
+#[test]
+fn a_group_is_slow_at_twice_its_past_with_a_tenth_of_the_time_lost_and_the_same_work() {
+    let speaks = |ratio: f64, lost: f64, unlike: f64| {
+        everybody_slow(&GroupEffect { effect: ratio.ln(), lost, unlike }, &Without::default()).is_some()
+    };
+    assert!(speaks(2.01, 0.11, 1.0) && !speaks(1.99, 0.5, 1.0) && !speaks(5.0, 0.09, 1.0));
+    assert!(speaks(3.0, 0.1, 2.0) && !speaks(3.0, 0.5, 2.01));
+    let switched_off = Without::rule(everybody_slow_rule());
+    let slow = GroupEffect { effect: 2.0, lost: 0.5, unlike: 1.0 };
+    assert_eq!(everybody_slow(&slow, &switched_off), None);
+    assert_eq!(everybody_slow_rule().id, "everybody-slow");
+}

@@ -445,3 +445,95 @@ fn traffic_that_the_disk_serves_is_no_hog() {
     };
     assert_eq!([received(Metric::Rxbyt), received(Metric::Txbyt)], ["served", "differs"]);
 }
+
+#[test]
+fn at_a_bound_itself_the_sentence_of_the_rule_holds() {
+    assert_eq!(
+        rule(Kind::Server, Metric::CwndToClients, 20.0, 10.0),
+        "window-size",
+        "ten segments are not few"
+    );
+    assert_eq!(
+        rule(Kind::Server, Metric::Await, 7.0, 5.0),
+        "harmless-side",
+        "1.4 times less is a difference"
+    );
+    let exact = Account { seconds: 32.0, ..account(0.25, 0.125) };
+    let asked = Asked { account: Some(exact), ..Asked::new(Kind::Server, Metric::Cost, 1.0, 2.0) };
+    assert_eq!(asked.rule(), "differs", "4 s of 32 are lost time");
+    let peers = [100.0, 0.0, 2048.0, 1e5, 1e5];
+    let own = |tps: f64, read: f64, written: f64| {
+        more_work(Kind::Server, [peers, [100.0 + tps, read, 2048.0 + written, 1e5, 1e5]])
+    };
+    assert_eq!(own(100.0, 0.0, 4096.0), "differs", "twice as large");
+    assert_eq!(own(200.0, 0.0, 2048.0), "differs", "half as large");
+    assert_eq!(own(100.0, 1024.0, 1024.0), "differs", "half of it read");
+    let written = [100.0, 0.0, 10_000.0, 1e5, 5.2e6];
+    let by_network = [200.0, 0.0, 20_000.0, 1e5, 5.2e6 + 2.56e6];
+    assert_eq!(more_work(Kind::Server, [written, by_network]), "asked-for", "half came by the network");
+}
+
+#[test]
+fn a_component_is_absent_below_a_quarter_of_its_samples_where_peers_have_most() {
+    let absent = |presence: f64, peer_presence: f64| {
+        let scored = window(Metric::Await, &[5.0; 5]);
+        let seen = scored.reading_of(MemberIndex::new(MEMBER)).unwrap();
+        let case = Case {
+            kind: Kind::Device,
+            reading: Reading { presence, peer_presence, ..seen },
+            is_recorded: true,
+            is_silent: false,
+            is_replaced: false,
+            window: WindowIndex(1),
+            member: MemberIndex::new(MEMBER),
+            surroundings: Surroundings {
+                group: GroupId::new(0),
+                context: &Context::default(),
+                windows: &[],
+                accounts: None,
+            },
+        };
+        case.is_absent()
+    };
+    assert_eq!([absent(0.24, 1.0), absent(0.25, 1.0)], [true, false]);
+    assert_eq!([absent(0.0, 0.76), absent(0.0, 0.75)], [true, false]);
+}
+
+#[test]
+fn work_that_no_peer_has_cannot_be_judged_unless_it_is_far_too_slow() {
+    let with = |ratio: f64, size: f64, mix: f64| {
+        let account = Account { unlike: Unlike { size, mix }, ..account(0.5 * ratio.min(1.9), 0.5) };
+        Asked { account: Some(account), ..Asked::new(Kind::Lun, Metric::Cost, 1.0, ratio) }.rule()
+    };
+    assert_eq!(with(1.5, 1.0, 0.0), "differs");
+    assert_eq!(
+        [with(1.5, 2.0, 0.0), with(1.5, 2.5, 0.0)],
+        ["differs", "unlike-work"],
+        "beyond twice the sizes"
+    );
+    assert_eq!([with(2.49, 4.0, 0.0), with(2.51, 4.0, 0.0)], ["unlike-work", "differs"]);
+    assert_eq!(
+        [with(3.12, 1.0, 1.0), with(3.13, 1.0, 1.0)],
+        ["unlike-work", "differs"],
+        "2.5 times for all of it"
+    );
+}
+
+#[test]
+fn links_and_hosts_are_harmed_on_one_side_and_where_nothing_is_left() {
+    let server = |metric: Metric, peers: f64, own: f64| rule(Kind::Server, metric, peers, own);
+    assert_eq!(server(Metric::LinkSpeed, 10_000.0, 1000.0), "differs");
+    assert_eq!(server(Metric::LinkSpeed, 10_000.0, 25_000.0), "harmless-side");
+    assert_eq!(server(Metric::CarrierChanges, 0.0, 0.4), "differs");
+    assert_eq!(server(Metric::CarrierChanges, 0.0, 0.005), "negligible");
+    assert_eq!(server(Metric::NetErrors, 0.0, 20.0), "differs");
+    assert_eq!(server(Metric::CpuWait, 10.0, 80.0), "differs");
+    assert_eq!(server(Metric::CpuWait, 10.0, 34.0), "negligible");
+    assert_eq!(
+        [server(Metric::CpuBusy, 30.0, 90.0), server(Metric::CpuBusy, 30.0, 89.0)],
+        ["differs", "headroom"]
+    );
+    let free = |own: f64| server(Metric::MemoryAvailable, 60.0, own);
+    assert_eq!([free(15.0), free(15.1), free(90.0)], ["differs", "headroom", "harmless-side"]);
+    assert_eq!(server(Metric::MemoryWait, 0.0, 30.0), "differs");
+}
