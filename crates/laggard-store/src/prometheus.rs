@@ -5,7 +5,7 @@
 //! else. An hour is asked for at a time, less where the server finds that too much.
 
 use crate::time;
-use laggard_activity::kind::{DISK, DiskField, Kind, KindId, NET, NetField, TCP, TcpField};
+use laggard_activity::kind::{DISK, DiskField, HOST, HostField, Kind, KindId, NET, NetField, TCP, TcpField};
 use laggard_activity::{ABSENT, Damage, Origin, Snapshot, Table, TailReader, TailWriter, name, seal};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
@@ -73,7 +73,7 @@ pub enum FetchError {
 /// A metric of node_exporter, the field it fills, and its factor.
 type Wanted = (&'static str, &'static Kind, usize, f64);
 
-const WANTED: [Wanted; 30] = [
+const WANTED: [Wanted; 36] = [
     ("node_disk_reads_completed_total", &DISK, DiskField::Reads.index(), 1.0),
     ("node_disk_reads_merged_total", &DISK, DiskField::ReadsMerged.index(), 1.0),
     ("node_disk_read_bytes_total", &DISK, DiskField::SectorsRead.index(), 1.0 / 512.0),
@@ -99,11 +99,17 @@ const WANTED: [Wanted; 30] = [
     ("node_network_transmit_packets_total", &NET, NetField::TxPackets.index(), 1.0),
     ("node_network_transmit_errs_total", &NET, NetField::TxErrors.index(), 1.0),
     ("node_network_transmit_drop_total", &NET, NetField::TxDropped.index(), 1.0),
+    ("node_network_carrier_changes_total", &NET, NetField::CarrierChanges.index(), 1.0),
+    ("node_network_speed_bytes", &NET, NetField::SpeedMbit.index(), 8e-6),
     ("node_netstat_Tcp_CurrEstab", &TCP, TcpField::Established.index(), 1.0),
     ("node_netstat_Tcp_InSegs", &TCP, TcpField::InSegments.index(), 1.0),
     ("node_netstat_Tcp_OutSegs", &TCP, TcpField::OutSegments.index(), 1.0),
     ("node_netstat_Tcp_RetransSegs", &TCP, TcpField::Retransmitted.index(), 1.0),
     ("node_netstat_Tcp_InErrs", &TCP, TcpField::InErrors.index(), 1.0),
+    ("node_memory_MemTotal_bytes", &HOST, HostField::MemoryTotalKb.index(), 1.0 / 1024.0),
+    ("node_memory_MemAvailable_bytes", &HOST, HostField::MemoryAvailableKb.index(), 1.0 / 1024.0),
+    ("node_pressure_cpu_waiting_seconds_total", &HOST, HostField::PressureCpuUs.index(), 1e6),
+    ("node_pressure_memory_waiting_seconds_total", &HOST, HostField::PressureMemorySomeUs.index(), 1e6),
 ];
 
 /// Asked for at once; and the least before giving up.
@@ -213,7 +219,7 @@ fn samples(agent: &ureq::Agent, request: &Request, from_s: i64, to_s: i64) -> Re
         for series in ask(agent, request, metric, from_s, to_s)? {
             let label = |name: &str| series.metric.get(name).map(String::as_str);
             let Some(host) = label("instance").map(host_of) else { continue };
-            let thing = label("device").unwrap_or("tcp").to_string();
+            let thing = label("device").unwrap_or(kind.name).to_string();
             let order = kind.id as usize;
             let moments = all.entry(host).or_default();
             for (moment, value) in &series.values {
@@ -357,7 +363,7 @@ impl HostFile {
             self.interval = (moments.len(), usual_step_s(&moments));
         }
         let interval_s = request.step_s.unwrap_or(self.interval.1);
-        let origin = Origin { host: self.host.clone(), interval_s, kinds: vec![&DISK, &NET, &TCP] };
+        let origin = Origin { host: self.host.clone(), interval_s, kinds: vec![&DISK, &NET, &TCP, &HOST] };
         if self.sequence == 0 {
             let stem = name::stem(&self.host, first_ms.div_euclid(1000));
             self.path = self.path.with_file_name(stem + ".parquet");

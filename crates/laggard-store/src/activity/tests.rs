@@ -355,3 +355,63 @@ fn what_is_followed_is_what_is_replayed() {
         assert_eq!(live.look(|_| {}).newcomer, Some("fs7".into()));
     }
 }
+
+#[test]
+fn links_and_hosts_have_metrics_and_what_was_not_recorded_has_none() {
+    let folder = tempfile::tempdir().unwrap();
+    for host in 0..2 {
+        let origin = Origin { host: format!("oss{host}"), interval_s: 1, kinds: vec![&NET, &TCP, &HOST] };
+        let mut tail =
+            TailWriter::create(&folder.path().join(format!("oss{host}-20110509T000005Z.tail")), origin, 0)
+                .unwrap();
+        let second = |second: i64| {
+            let mut net = Table::new(&NET);
+            let link = |name: &str, speed: i64| {
+                let dropped = if host == 1 { 6 * second } else { 0 };
+                let fields = [
+                    ("rx_bytes", second),
+                    ("rx_dropped", dropped),
+                    ("carrier_changes", second / 5),
+                    ("speed_mbit", speed),
+                ];
+                (name.to_string(), values(&NET, &fields))
+            };
+            for (name, row) in [link("eth0", 10_000), link("eth1", if host == 1 { 1000 } else { 10_000 })] {
+                net.push(name, &row);
+            }
+            let mut tcp = Table::new(&TCP);
+            tcp.push("tcp", &values(&TCP, &[("retransmitted", 3 * second)]));
+            let mut of_host = Table::new(&HOST);
+            let mut fields =
+                vec![("cpu_user", 30 * second), ("cpu_idle", 70 * second), ("memory_total_kb", 1000)];
+            fields.push(("memory_available_kb", 250));
+            if host == 1 {
+                fields.extend([
+                    ("pressure_cpu_us", 800_000 * second),
+                    ("pressure_memory_some_us", 2_000_000 * second),
+                ]);
+            }
+            of_host.push("host", &values(&HOST, &fields));
+            Snapshot { time_s: START_S + second, late_ms: 0, tables: vec![net, tcp, of_host] }
+        };
+        tail.append(&(0..60).map(second).collect::<Vec<_>>()).unwrap();
+    }
+    for interval_s in [1, 15] {
+        let (_, found) = aligned(folder.path(), interval_s);
+        let last = |host: &str, metric: Metric| {
+            found.get(&(host.to_string(), metric)).and_then(|series| series.last()).map(|(_, value)| *value)
+        };
+        let both = |metric: Metric| [last("oss0", metric), last("oss1", metric)];
+        assert_eq!(both(Metric::LinkSpeed), [Some(20_000.0), Some(11_000.0)], "of all links together");
+        assert_eq!(both(Metric::NetErrors), [Some(0.0), Some(12.0)]);
+        assert_eq!(both(Metric::Retrans), [Some(3.0), Some(3.0)]);
+        assert_eq!(both(Metric::CpuBusy), [Some(30.0), Some(30.0)]);
+        assert_eq!(both(Metric::MemoryAvailable), [Some(25.0), Some(25.0)]);
+        assert_eq!(
+            both(Metric::CpuWait),
+            [None, Some(80.0)],
+            "a kernel without pressure says nothing, not zero"
+        );
+        assert_eq!(both(Metric::MemoryWait), [None, Some(100.0)], "never more than all of the time");
+    }
+}
