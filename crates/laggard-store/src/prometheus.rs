@@ -225,7 +225,8 @@ fn samples(agent: &ureq::Agent, request: &Request, from_s: i64, to_s: i64) -> Re
             for (moment, value) in &series.values {
                 let Ok(value) = value.parse::<f64>() else { continue };
                 let moment_ms = (moment * 1000.0).round() as i64;
-                if value.is_finite() {
+                // No counter and no level is below nothing; a speed that is not known is.
+                if value.is_finite() && value >= 0.0 {
                     let row = moments.entry(moment_ms).or_default().entry((order, thing.clone()));
                     row.or_insert_with(|| vec![ABSENT; kind.fields.len()])[place] =
                         (value * factor).round() as i64;

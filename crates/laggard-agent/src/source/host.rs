@@ -19,6 +19,9 @@ const PRESSURE: [(usize, &str); 5] = [(0, "some"), (1, "some"), (1, "full"), (2,
 /// Controllers with pressure.
 const CONTROLLERS: [&str; 3] = ["cpu", "io", "memory"];
 
+/// Version 1 says so much where there is no limit.
+const NO_LIMIT_KB: i64 = 1 << 50;
+
 /// Microseconds of a tick.
 const TICK_US: i64 = 10_000;
 
@@ -92,9 +95,10 @@ impl Usage {
                 let kb = |file: &mut ProcFile| {
                     file.read().ok().and_then(|text| number(text.trim())).map(|bytes| bytes / 1024)
                 };
-                if let (Some(used), Some(limit)) = (kb(used), kb(limit)) {
+                let cached = memory.read().ok().and_then(cached).map(|bytes| bytes / 1024);
+                let limit = kb(limit).filter(|limit| *limit < NO_LIMIT_KB);
+                if let (Some(used), Some(limit), Some(cached)) = (kb(used), limit, cached) {
                     // Pages of files can be given back.
-                    let cached = memory.read().ok().and_then(|stat| cached(stat)).unwrap_or(0) / 1024;
                     row[HostField::MemoryTotalKb.index()] = limit;
                     row[HostField::MemoryCachedKb.index()] = cached;
                     row[HostField::MemoryAvailableKb.index()] = (limit - used + cached).clamp(0, limit);
@@ -105,9 +109,10 @@ impl Usage {
     }
 }
 
-/// Bytes of files in memory, as version 2 or version 1 says it.
+/// Bytes of files in memory that can be given back, as version 1 or version 2 says it.
 fn cached(stat: &str) -> Option<i64> {
-    line_of(stat, "file ").or_else(|| line_of(stat, "total_cache "))
+    let sum = |a: &str, b: &str| Some(line_of(stat, a)? + line_of(stat, b)?);
+    sum("total_active_file ", "total_inactive_file ").or_else(|| sum("active_file ", "inactive_file "))
 }
 
 /// The number behind a name at the beginning of a line.
@@ -191,7 +196,12 @@ mod tests {
         file("memory.max", "max\n");
         assert_eq!(Host::new(root.path(), &config).read().unwrap().remove(0).row(0)[8..10], [a, a]);
         file("memory.max", "4194304\n");
-        file("memory.stat", "anon 4096\nfile 524288\n");
+        assert_eq!(
+            Host::new(root.path(), &config).read().unwrap().remove(0).row(0)[8..10],
+            [a, a],
+            "not told"
+        );
+        file("memory.stat", "anon 4096\ninactive_file 262144\nactive_file 262144\n");
         let row = Host::new(root.path(), &config).read().unwrap().remove(0).row(0).to_vec();
         assert_eq!(row[8..11], [4096, 3584, 512], "pages of files can be given back");
         // As systemd's hybrid layout has it: pressure by version 2, memory by version 1.
@@ -199,7 +209,11 @@ mod tests {
         std::fs::create_dir_all(&memory).unwrap();
         std::fs::write(memory.join("memory.usage_in_bytes"), "2097152\n").unwrap();
         std::fs::write(memory.join("memory.limit_in_bytes"), "4194304\n").unwrap();
-        std::fs::write(memory.join("memory.stat"), "cache 1\ntotal_cache 1048576\n").unwrap();
+        std::fs::write(
+            memory.join("memory.stat"),
+            "cache 1\ntotal_inactive_file 1048576\ntotal_active_file 0\n",
+        )
+        .unwrap();
         for name in ["memory.current", "memory.max", "memory.stat"] {
             std::fs::remove_file(group.join(name)).unwrap();
         }

@@ -43,10 +43,17 @@ impl Link {
     /// A link that is down has no speed: the kernel says -1, or refuses. In a network namespace of its own, a process may see the
     /// files of another one's interface of the same name: their address tells.
     fn ask_speed(&mut self, hardware_address: Option<&str>) {
-        let is_same = |seen: &str| hardware_address.is_none_or(|known| known == seen.trim());
+        let is_same = |seen: &str| hardware_address.is_some_and(|known| known == seen.trim());
         let is_ours = self.address.read().is_ok_and(is_same);
+        self.speed_mbit = ABSENT;
+        if is_ours {
+            self.ask_speed_of_any();
+        }
+    }
+
+    fn ask_speed_of_any(&mut self) {
         let known = self.speed.read().ok().and_then(|text| number(text.trim()));
-        self.speed_mbit = known.filter(|speed| *speed > 0 && is_ours).unwrap_or(ABSENT);
+        self.speed_mbit = known.filter(|speed| *speed > 0).unwrap_or(ABSENT);
     }
 }
 
@@ -143,12 +150,17 @@ impl Source for Interfaces {
             self.seen = all.iter().map(ToString::to_string).collect();
             self.until_speeds = 0;
         }
+        let is_fake = self.netlink.is_none();
         let told = self.told();
         let of = |name: &str| told.iter().find(|told| told.name == name);
         if self.until_speeds == 0 {
             for (name, link) in all.iter().zip(&mut self.links) {
                 let hardware_address = of(name).and_then(|told| told.hardware_address.as_deref());
-                link.iter_mut().for_each(|link| link.ask_speed(hardware_address));
+                // A fake machine has only its files.
+                link.iter_mut().for_each(|link| match is_fake {
+                    true => link.ask_speed_of_any(),
+                    false => link.ask_speed(hardware_address),
+                });
             }
             self.until_speeds = SPEED_EVERY;
         }

@@ -90,6 +90,8 @@ struct Curve {
     range: f64,
     coefficients: [f64; DEGREE + 1],
     above: f64,
+    /// The smallest latency that taught it.
+    least: f64,
 }
 
 impl Regression {
@@ -98,7 +100,10 @@ impl Regression {
     pub fn slowdowns(&mut self, throughput: &[f64], latency: &[f64], sample: &[usize]) -> Vec<f64> {
         for &member in sample {
             let entry = Entry { throughput: throughput[member], latency: latency[member] };
-            if entry.throughput > 0.0 && entry.latency > 0.0 {
+            // What is slow by the curve of so far does not teach it.
+            let is_slow =
+                self.curve.as_ref().is_some_and(|curve| entry.latency > curve.upper(entry.throughput));
+            if entry.throughput > 0.0 && entry.latency > 0.0 && !is_slow {
                 self.entries.push_back(entry);
                 self.seen += 1;
             }
@@ -131,7 +136,7 @@ impl Curve {
     }
 
     fn upper(&self, throughput: f64) -> f64 {
-        (self.at(throughput) + self.above).max(f64::MIN_POSITIVE)
+        (self.at(throughput) + self.above).max(self.least)
     }
 }
 
@@ -183,7 +188,8 @@ fn fit(entries: &[Entry]) -> Option<Curve> {
     let ridge = 1e-9 * entries.len() as f64;
     equations.iter_mut().enumerate().for_each(|(index, row)| row[index] += ridge);
     let coefficients = solve(equations)?;
-    let curve = Curve { from, range, coefficients, above: 0.0 };
+    let least = entries.iter().map(|entry| entry.latency).fold(f64::INFINITY, f64::min);
+    let curve = Curve { from, range, coefficients, above: 0.0, least };
     let squares: f64 = entries.iter().map(|entry| (entry.latency - curve.at(entry.throughput)).powi(2)).sum();
     let deviation = (squares / (entries.len() - DEGREE - 1) as f64).sqrt();
     Some(Curve { above: UPPER * deviation, ..curve })

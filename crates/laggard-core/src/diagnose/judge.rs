@@ -133,7 +133,7 @@ impl Track {
             if is_different && self.memory.is_first(scored.index) {
                 self.memory.from_the_start[member] = stands_out_early(scored, row, &case, bench.without);
             }
-            let is_judged = has_score || is_silent && decision.ruling != Ruling::Undecided;
+            let is_judged = (has_score || is_silent) && decision.ruling != Ruling::Undecided;
             judged.anomalous[row] = is_judged && self.memory.filters[member].push(k, is_different);
             if is_different {
                 self.memory.indicted[member] = matches!(decision.ruling, Ruling::Indicts(_));

@@ -464,28 +464,42 @@ impl Ledger {
     /// How all members stand against the past of the group; nothing while that is too short, or most do nothing.
     fn group_effect(&self, effects: &Effects) -> Option<GroupEffect> {
         let past = self.past.as_ref()?;
-        let active: Vec<&Effect> = effects.members.iter().flatten().filter(|known| known.is_active).collect();
-        if 2 * active.len() < self.in_flight.len() {
+        let active = || {
+            let members = effects.members.iter().enumerate();
+            members
+                .filter_map(|(member, known)| Some((member, known.as_ref().filter(|known| known.is_active)?)))
+        };
+        if 2 * active().count() < self.in_flight.len() {
             return None;
         }
         let mut work = Load::default();
-        active.iter().for_each(|known| work.add(&known.sum.load));
-        let cost = |known: &Effect| past.fitted.model.seconds(&known.sum.load) / known.sum.seconds;
+        active().for_each(|(_, known)| work.add(&known.sum.load));
+        // Service by the concurrency of then: it must mean the same as in the cost of then.
+        let shares = |(member, known): (usize, &Effect)| {
+            let times = self.pieces.iter().map(|(_, pieces)| pieces[member].times);
+            let service_s: f64 = times.map(|times| past.fitted.concurrency.in_service(times)).sum();
+            (service_s / known.sum.seconds, past.fitted.model.seconds(&known.sum.load) / known.sum.seconds)
+        };
         let effect =
-            |known: &&Effect| ((known.service + self.idle_share) / (cost(known) + self.idle_share)).ln();
-        let lost = |known: &&Effect| known.service - cost(known);
+            |(service, cost): (f64, f64)| ((service + self.idle_share) / (cost + self.idle_share)).ln();
         Some(GroupEffect {
-            effect: median(&mut active.iter().map(effect).collect::<Vec<f64>>()),
-            lost: median(&mut active.iter().map(lost).collect::<Vec<f64>>()),
+            effect: median(&mut active().map(shares).map(effect).collect::<Vec<f64>>()),
+            lost: median(
+                &mut active().map(shares).map(|(service, cost)| service - cost).collect::<Vec<f64>>(),
+            ),
             unlike: past.unlike(&work),
         })
     }
 
-    /// What work costs now is the past of later, unless the group is slow now.
+    /// What work costs now is the past of later; where the group is slow now, only after a long while.
     fn look_back(&mut self, group: Option<GroupEffect>) {
         let is_usual = group.is_none_or(|group| group.effect < OFF);
         let is_due = match &self.past {
-            Some(past) => is_usual && self.taught_pieces >= 2 * past.fitted.pieces,
+            // What lasts for three times as long as the past is the new past.
+            Some(past) => {
+                let factor = if is_usual { 2 } else { 4 };
+                self.taught_pieces >= factor * past.fitted.pieces
+            }
             None => self.taught_pieces >= MIN_PAST_PIECES,
         };
         if let Some(fitted) = self.fitted.filter(|_| is_due) {

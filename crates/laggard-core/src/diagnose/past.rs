@@ -42,10 +42,10 @@ impl Past {
         effect: Option<&GroupEffect>,
         without: &Without,
     ) {
-        let Some(effect) = effect else { return };
-        let spoken = site::everybody_slow(effect, without);
+        // A group that does nothing is not slow.
+        let spoken = effect.and_then(|effect| site::everybody_slow(effect, without));
         let is_slow = self.filter.push(k, spoken.is_some());
-        let Some(numbers) = spoken.filter(|_| is_slow) else {
+        let (Some(numbers), Some(effect)) = (spoken.filter(|_| is_slow), effect) else {
             self.quiet += u32::from(!is_slow);
             if self.quiet >= OVER_AFTER {
                 self.end();

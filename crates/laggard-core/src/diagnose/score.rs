@@ -185,17 +185,20 @@ impl Scorer {
     /// Takes the row of latencies of a slot, beside what each member moved; returns the windows that it completes.
     pub fn push_beside(&mut self, slot: Slot, row: &[f64], throughput: &[f64]) -> Vec<ScoredWindow> {
         let mut scored = self.push(slot, row);
+        let schedule = self.schedule();
         let Some(Slowdown { regression, sample, windower }) = &mut self.slowdown else { return scored };
         let slowdowns = regression.slowdowns(throughput, row, sample);
         let mut windows = Vec::new();
         windower.push(slot, &slowdowns, &mut |index, window| windows.push((index, window)));
         for (index, window) in windows {
-            let Some(known) = scored.iter_mut().find(|known| known.index == index && known.is_decided) else {
+            let Some(known) = scored.iter_mut().find(|known| known.index == index) else { continue };
+            if !known.window.is_comparable() || !schedule.is_settled(index) {
                 continue;
-            };
+            }
             let rows: Vec<usize> = known.members.iter().map(|member| member.index()).collect();
             let judgement = self.policy.judge(self.method, &window.only(&rows), &known.members);
             (known.scores, known.thresholds) = (judgement.scores, judgement.thresholds);
+            known.is_decided = known.scores.iter().any(|score| *score != Score::Missing);
         }
         scored
     }
@@ -263,8 +266,9 @@ impl Scorer {
             return scored;
         }
         if self.slowdown.is_some() {
-            // Scored when it is known what was expected.
+            // Decided when it is known what was expected.
             scored.levels();
+            scored.is_decided = false;
             return scored;
         }
         let judgement = self.policy.judge(self.method, &scored.window, &scored.members);

@@ -23,8 +23,8 @@ const MIN_QUEUE_VARIATION: Bound =
     Bound::new("min_queue_variation", 0.1, "standard deviation of its logarithm");
 /// Every request is late by about the same: its robust variation is at most this.
 const MAX_EXCESS_VARIATION: Bound = Bound::new("max_variation", 0.14, "of the median excess");
-/// More work explains a slow device if it lasts at least this share of the slow windows.
-const MIN_WORK_WINDOWS: Bound = Bound::new("min_work_windows", 0.5, "of the slow windows");
+/// What explains a trouble lasts at least this share of it.
+const MIN_WORK_WINDOWS: Bound = Bound::new("min_lasting", 0.5, "of the trouble");
 /// A metric this many times less severe than the worst is a secondary manifestation.
 const SECONDARY: Bound = Bound::new("secondary_below", 4.0, "times less severe");
 /// A congestion window below this share of the peers' is loss, whatever the throughput says. A hog leaves about 0.15, five
@@ -57,7 +57,7 @@ pub static RULES: &[Rule] = &[
         sentence: "A link that goes down and up again flaps, whatever else that does to the traffic.",
         clause: "{level} changes a second, its peers' {peers}",
         origin: "flapping links, docs/faults.md",
-        bounds: &[],
+        bounds: &[MIN_WORK_WINDOWS],
         ruling: Ruling::Indicts(Some(Cause::FlappingLink)),
         step: Step::Cause(|seen| seen.harmful(Metric::CarrierChanges)),
     },
@@ -67,7 +67,7 @@ pub static RULES: &[Rule] = &[
         sentence: "A link that has negotiated a lower speed than its peers' is slow.",
         clause: "{level} Mbit/s, its peers' {peers}",
         origin: "slow links, docs/faults.md",
-        bounds: &[],
+        bounds: &[MIN_WORK_WINDOWS],
         ruling: Ruling::Indicts(Some(Cause::SlowLink)),
         step: Step::Cause(|seen| seen.harmful(Metric::LinkSpeed)),
     },
@@ -77,7 +77,7 @@ pub static RULES: &[Rule] = &[
         sentence: "Interfaces that report errors or drop packets, without more traffic than their peers', have a bad link.",
         clause: "{level} packets a second, its peers' {peers}",
         origin: "link errors, docs/faults.md",
-        bounds: &[],
+        bounds: &[MIN_WORK_WINDOWS],
         ruling: Ruling::Indicts(Some(Cause::LinkErrors)),
         step: Step::Cause(|seen| seen.harmful(Metric::NetErrors).filter(|_| seen.traffic.is_none())),
     },
@@ -87,7 +87,7 @@ pub static RULES: &[Rule] = &[
         sentence: "A host in which processes wait for memory, or which has next to none left, is under memory pressure.",
         clause: "{level} %, its peers' {peers}",
         origin: "memory pressure, docs/faults.md",
-        bounds: &[],
+        bounds: &[MIN_WORK_WINDOWS],
         ruling: Ruling::Indicts(Some(Cause::MemoryPressure)),
         step: Step::Cause(|seen| {
             seen.harmful(Metric::MemoryWait).or_else(|| seen.harmful(Metric::MemoryAvailable))
@@ -99,7 +99,7 @@ pub static RULES: &[Rule] = &[
         sentence: "A host in which processes wait for a CPU, or whose CPUs are full, starves the file system's server.",
         clause: "{level} %, its peers' {peers}",
         origin: "CPU hogs, docs/faults.md",
-        bounds: &[],
+        bounds: &[MIN_WORK_WINDOWS],
         ruling: Ruling::Indicts(Some(Cause::CpuStarved)),
         step: Step::Cause(|seen| seen.harmful(Metric::CpuWait).or_else(|| seen.harmful(Metric::CpuBusy))),
     },
@@ -403,6 +403,12 @@ impl<'a> Symptoms<'a> {
             Harm::Low => Relation::Low,
         };
         let evidence = self.episode.evidence.get(&metric).filter(|seen| seen.relation() == harmful)?;
+        // What was seen for a short while does not rename a trouble that lasts. Windows of different metrics have different lengths: spans.
+        let span = |seen: &Evidence| seen.to.since(seen.from) as f64;
+        let longest = self.episode.evidence.values().map(span).fold(0.0, f64::max);
+        if span(evidence) < MIN_WORK_WINDOWS.value * longest {
+            return None;
+        }
         Some(Numbers::of(&[("level", evidence.peak.level), ("peers", evidence.peak.peer_level)]))
     }
 

@@ -18,6 +18,7 @@ use crate::diagnose::persistence::Trouble;
 use crate::grid::{FEWEST_PEERS, Params};
 use crate::ids::{ComponentId, UnixSeconds};
 use crate::model::groups::Component;
+use crate::model::metric::Domain;
 use crate::model::{Kind, Part, Roster};
 use parts::{
     alone, controller_of_servers, dense_part, host_explains, is_unused, lost_attachments, lost_luns, one_job,
@@ -423,13 +424,21 @@ impl Site<'_> {
     fn settle(&mut self, rule: &'static Rule, claim: Claim) -> Explained {
         let own = claim.explained.first().filter(|_| claim.explained.len() == 1);
         let named = match (claim.cause, own.and_then(|id| self.open.get(id))) {
-            (Some(cause), _) => Named { cause, spoken: Vec::new() },
+            (Some(cause), _) => {
+                let first = claim.explained.first().and_then(|id| self.open.get(id));
+                let own = first.map(|trouble| self.own_cause(trouble)).filter(|own| own.cause == cause);
+                own.unwrap_or(Named { cause, spoken: Vec::new() })
+            }
             (None, Some(trouble)) => self.own_cause(trouble),
             (None, None) => self.shared_cause(&claim),
         };
         let mut take = |id: &TroubleId| self.open.remove(id).or_else(|| self.loads.remove(id));
         let mut troubles: Vec<Trouble> = claim.explained.iter().filter_map(&mut take).collect();
-        troubles.sort_by(|a, b| b.episode.impact().total_cmp(&a.episode.impact()));
+        // A host stands before its consequences, however long they last.
+        let is_host = |trouble: &Trouble| trouble.episode.domain == Domain::Host;
+        troubles.sort_by(|a, b| {
+            is_host(b).cmp(&is_host(a)).then(b.episode.impact().total_cmp(&a.episode.impact()))
+        });
         Explained { rule, claim, named, troubles }
     }
 

@@ -671,13 +671,11 @@ fn harmless_side(case: &Case) -> Option<Numbers> {
 }
 
 fn headroom(case: &Case) -> Option<Numbers> {
-    let (allowed, has_room) = match case.reading.metric {
-        Metric::CpuBusy => (MIN_CPU_BUSY.value, case.reading.level < MIN_CPU_BUSY.value),
-        Metric::MemoryAvailable => {
-            (MAX_MEMORY_AVAILABLE.value, case.reading.level > MAX_MEMORY_AVAILABLE.value)
-        }
-        _ => return None,
-    };
+    let level = case.reading.level;
+    let (is_cpu, is_memory) =
+        (case.reading.metric == Metric::CpuBusy, case.reading.metric == Metric::MemoryAvailable);
+    let allowed = if is_cpu { MIN_CPU_BUSY.value } else { MAX_MEMORY_AVAILABLE.value };
+    let has_room = is_cpu && level < allowed || is_memory && level > allowed;
     has_room.then(|| {
         let seen = &case.reading;
         Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("allowed", allowed)])

@@ -1,7 +1,6 @@
 //! Which parts explain the components in trouble: lost paths, parts behind which trouble is dense, jobs that touch several.
 
 use super::*;
-use crate::model::metric::Domain;
 
 /// Whether an attachment carries no load any more.
 pub(super) fn is_unused(episode: &Episode) -> bool {
@@ -331,11 +330,10 @@ pub(super) fn one_job(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
 
 /// Whether a trouble of the second cause may be a consequence of one of the first.
 fn may_cause(host: Cause, consequence: Cause) -> bool {
-    match host {
-        Cause::CpuStarved => consequence == Cause::PacketLoss,
-        Cause::MemoryPressure => matches!(consequence, Cause::PacketLoss | Cause::DiskHog),
-        _ => false,
-    }
+    let by_cpu = host == Cause::CpuStarved && consequence == Cause::PacketLoss;
+    let by_memory =
+        host == Cause::MemoryPressure && matches!(consequence, Cause::PacketLoss | Cause::DiskHog);
+    by_cpu || by_memory
 }
 
 pub(super) fn host_explains(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
