@@ -105,3 +105,26 @@ impl Cause {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_shown_by_metrics_of_its_own() {
+        let shown = |cause: Cause| -> Vec<&str> {
+            Metric::all().filter(|metric| cause.is_shown_by(*metric)).map(Metric::name).collect()
+        };
+        assert_eq!(shown(Cause::DiskHog), ["work"]);
+        assert_eq!(shown(Cause::DiskStall), ["cost"]);
+        assert_eq!(shown(Cause::ComponentFault), ["await"]);
+        assert_eq!(shown(Cause::NetworkHog), ["rxbyt", "txbyt"]);
+        assert_eq!(shown(Cause::PacketLoss), ["cwnd_to_clients", "cwnd_from_clients"]);
+        assert_eq!(shown(Cause::FlappingLink), ["carrier_changes"]);
+        assert_eq!(shown(Cause::SlowLink), ["link_speed"]);
+        assert_eq!(shown(Cause::LinkErrors), ["net_errors"]);
+        assert_eq!(shown(Cause::CpuStarved), ["cpu_wait", "cpu_busy"]);
+        assert_eq!(shown(Cause::MemoryPressure), ["memory_wait", "memory_available"]);
+        assert!(shown(Cause::Silent).is_empty());
+    }
+}

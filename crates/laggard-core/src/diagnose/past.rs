@@ -84,3 +84,35 @@ impl Past {
         self.over.iter().chain(&self.open)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_time_is_over_after_twelve_quiet_windows_also_of_an_idle_group() {
+        let slow = GroupEffect { effect: 1.5, lost: 0.5, unlike: 1.0 };
+        let mut past = Past::default();
+        let mut windows = 0;
+        let mut push = |past: &mut Past, effect: Option<&GroupEffect>| {
+            windows += 1;
+            let span = (UnixSeconds(windows * 10), UnixSeconds(windows * 10 + 40));
+            past.push(span, 3, effect, &Without::default());
+        };
+        let open = |past: &Past| past.slow_times().map(|slow| slow.is_open).collect::<Vec<bool>>();
+        (0..2).for_each(|_| push(&mut past, Some(&slow)));
+        assert!(open(&past).is_empty(), "two of five windows are chance");
+        push(&mut past, Some(&slow));
+        assert_eq!(open(&past), [true]);
+        // The filter remembers three slow ones for two windows more.
+        (0..2 + OVER_AFTER - 1).for_each(|_| push(&mut past, None));
+        assert_eq!(open(&past), [true]);
+        (0..2).for_each(|_| push(&mut past, None));
+        assert_eq!(open(&past), [false], "an idle group is not slow");
+        for _ in 0..MOST_OVER + 3 {
+            (0..3).for_each(|_| push(&mut past, Some(&slow)));
+            (0..20).for_each(|_| push(&mut past, None));
+        }
+        assert_eq!(past.slow_times().count(), MOST_OVER);
+    }
+}

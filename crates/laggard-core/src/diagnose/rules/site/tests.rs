@@ -530,3 +530,46 @@ fn a_group_is_slow_at_twice_its_past_with_a_tenth_of_the_time_lost_and_the_same_
     assert_eq!(everybody_slow(&slow, &switched_off), None);
     assert_eq!(everybody_slow_rule().id, "everybody-slow");
 }
+
+/// Which parts explain slow disks, given how many disks each server has and which are slow.
+fn slow_disks(disks_of: &[usize], slow: &[(usize, usize)]) -> Vec<(Kind, String)> {
+    let name = |server: usize, disk: usize| format!("oss{server}:sd{disk}");
+    let all =
+        disks_of.iter().enumerate().flat_map(|(server, disks)| (0..*disks).map(move |disk| (server, disk)));
+    let observed: Vec<Observed> = all
+        .map(|(server, disk)| Observed {
+            name: name(server, disk),
+            server: Some(format!("oss{server}")),
+            ..Observed::default()
+        })
+        .collect();
+    let roster = Roster::new(&observed, None);
+    let trouble = |&(server, disk): &(usize, usize)| {
+        let [trouble] = troubles_of("oss1", &[(Metric::Cost, Relation::High, 3.0, 0, 100)], false)
+            .try_into()
+            .expect("one trouble");
+        Trouble { component: roster.find(&name(server, disk)).unwrap(), ..trouble }
+    };
+    let troubles = slow.iter().map(trouble).collect();
+    let mut parts: Vec<(Kind, String)> = explain(&roster, troubles, &Without::default())
+        .into_iter()
+        .map(|found| (found.claim.part.kind, found.claim.part.name))
+        .collect();
+    parts.sort();
+    parts
+}
+
+#[test]
+fn both_of_two_disks_name_their_server_and_two_of_three_do_not() {
+    let server = |name: &str| (Kind::Server, name.to_string());
+    assert_eq!(slow_disks(&[2, 20, 20], &[(0, 0), (0, 1)]), [server("oss0")]);
+    let two_of_three = slow_disks(&[3, 20, 20], &[(0, 0), (0, 1)]);
+    assert_eq!(two_of_three.len(), 2, "{two_of_three:?}");
+    assert_eq!(slow_disks(&[3, 20, 20], &[(0, 0), (0, 1), (0, 2)]), [server("oss0")]);
+    let all_of_one = slow_disks(&[4], &[(0, 0), (0, 1), (0, 2)]);
+    assert_eq!(
+        all_of_one.len(),
+        3,
+        "with nothing outside to compare with, no part is accused: {all_of_one:?}"
+    );
+}
