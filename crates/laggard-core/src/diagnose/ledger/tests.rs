@@ -1,4 +1,7 @@
+use super::super::rules::window;
+use super::difference::MIN_SPREAD;
 use super::*;
+use crate::model::Metric;
 use proptest::prelude::*;
 
 const PARAMS: Params = Params { interval_s: 1, smoothing: 1, size: 40, shift: 10, k: 3 };
@@ -128,31 +131,11 @@ fn a_stalled_disk_is_in_service_all_the_time_and_its_idle_peers_are_not() {
 }
 
 #[test]
-fn a_kernel_that_freezes_its_busy_time_does_not_hide_a_stall() {
-    let values = [0.0, 0.0, 0.0, 0.0, f64::NAN, 0.0, 4.0];
-    let stalled = Piece::of_slot(values, 3.0, 1.0).unwrap();
-    assert_eq!((stalled.times.busy_s, stalled.times.waited_s, stalled.stalled_s), (1.0, 4.0, 1.0));
-    assert_eq!(Piece::of_slot(values, 0.0, 1.0).unwrap().stalled_s, 0.0, "it came just now");
-    let busy = [0.0, 0.0, 0.0, 0.0, f64::NAN, 50.0, f64::NAN];
-    assert_eq!(Piece::of_slot(busy, f64::NAN, 1.0).unwrap().stalled_s, 1.0, "busy and completes nothing");
-    assert_eq!(
-        Piece::of_slot([0.0, 0.0, 0.0, 0.0, f64::NAN, 49.0, f64::NAN], f64::NAN, 1.0).unwrap().stalled_s,
-        0.0
-    );
-}
-
-#[test]
 fn it_degrades_with_what_is_recorded() {
     let ratio = |recorded: &[Metric]| last(&windows(5, 120, recorded, five(2.5)), 2).ratio();
     assert!(ratio(&ALL) > 2.0);
     assert!(ratio(&[Metric::Tps, Metric::RdSec, Metric::WrSec, Metric::Await]) > 1.5, "no busy time");
     assert!(windows(5, 120, &[Metric::Await], five(2.5)).is_empty(), "latency alone is not booked");
-    let known = |metrics: &[Metric]| {
-        !Recorded::new(|metric| metrics.contains(&metric).then_some(&[1.0][..])).is_empty()
-    };
-    assert!(known(&[Metric::WrSec, Metric::Util]) && known(&[Metric::Tps, Metric::Svctm]));
-    assert!(!known(&[Metric::Util]) && !known(&[Metric::WrSec, Metric::Await]));
-    assert!(!known(&[Metric::Tps, Metric::Await]) && known(&[Metric::Tps, Metric::Await, Metric::RdSec]));
 }
 
 #[test]
@@ -194,29 +177,6 @@ proptest! {
 }
 
 #[test]
-fn differences_are_known_from_the_side_on_which_no_slow_member_is() {
-    let effect = |raw: f64| {
-        let sum = Piece { seconds: 40.0, ..Piece::default() };
-        Some(Effect { sum, service: 0.5, cost: 0.5, by_request: 0.0, raw, is_active: true })
-    };
-    let mut known = Differences::default();
-    known.remember([-0.1, 0.5, -0.3, 0.0, 9.0].into_iter());
-    assert_eq!(known.below, [0.1, 0.3]);
-    known.remember((0..600).map(|_| -0.2));
-    assert_eq!((known.below.len(), known.below[0]), (MOST_DIFFERENCES, 0.2), "the oldest go");
-    let spread = |values: &[f64]| {
-        let members: Vec<Option<Effect>> = values.iter().map(|value| effect(*value)).collect();
-        let differences: Vec<Option<f64>> = values.iter().map(|value| Some(*value)).collect();
-        Differences::default().spread(&members, &differences)
-    };
-    assert_eq!(spread(&[0.0, 0.0, 0.9]), MIN_SPREAD, "nothing is below");
-    assert!((spread(&[-0.1, -0.1, 0.9]) - 0.1 * MAD_TO_DEVIATION).abs() < 1e-12);
-    let eight = [-0.1, 0.4, 0.4, 0.4, 0.4, 0.4, -0.1, 0.4];
-    assert!((spread(&eight) - 0.4 * MAD_TO_DEVIATION).abs() < 1e-12, "of eight the window itself counts");
-    assert!((spread(&eight[..7]) - 0.1 * MAD_TO_DEVIATION).abs() < 1e-12, "of seven it does not");
-}
-
-#[test]
 fn pieces_are_slow_where_a_device_was_busy_beyond_the_cost_of_its_work() {
     let mut ledger = Ledger::new(PARAMS, 5);
     for second in 0..120 {
@@ -237,50 +197,135 @@ fn pieces_are_slow_where_a_device_was_busy_beyond_the_cost_of_its_work() {
     assert!(ledger.slow_pieces(MemberIndex::new(1), 2).is_empty(), "a healthy one has none");
 }
 
-#[test]
-fn requests_of_one_direction_have_no_part_in_the_other() {
-    let values = |rd_sec: f64, wr_sec: f64| [10.0, rd_sec, wr_sec, 5.0, f64::NAN, 20.0, 1.0];
-    let of = |rd_sec: f64, wr_sec: f64| Piece::of_slot(values(rd_sec, wr_sec), 1.0, 1.0).unwrap().load;
-    assert_eq!((of(100.0, 0.0).reads, of(100.0, 0.0).writes), (10.0, 0.0));
-    assert_eq!((of(25.0, 75.0).reads, of(25.0, 75.0).writes), (2.5, 7.5));
-    assert_eq!((of(0.0, 0.0).reads, of(0.0, 0.0).writes), (0.0, 10.0), "requests without bytes flush");
-    let idle = Piece { seconds: 5.0, ..Piece::default() };
-    let counted = |transactions: f64, bytes: f64| {
-        Piece { load: Load { writes: transactions, write_bytes: bytes, ..Load::default() }, ..idle }
-            .has_work()
-    };
-    assert_eq!([counted(0.0, 0.0), counted(1.0, 0.0), counted(0.0, 512.0)], [false, true, true]);
-}
-
-#[test]
-fn the_usual_difference_of_a_member_needs_sixteen_windows_and_keeps_few() {
-    let mut usual = Usual::default();
-    (0..MIN_USUAL - 1).for_each(|_| usual.push(0.1));
-    assert!(!usual.is_known() && usual.level() == 0.0);
-    usual.push(0.1);
-    assert!(usual.is_known() && (usual.level() - 0.1).abs() < 1e-6);
-    (0..1000).for_each(|_| usual.push(0.5));
-    assert!(
-        usual.values.len() <= MOST_USUAL && usual.stride >= 15,
-        "{} {}",
-        usual.values.len(),
-        usual.stride
-    );
-    assert_eq!(usual.level(), MAX_USUAL, "a large difference is never usual");
-}
-
-#[test]
-fn what_teaches_is_thinned_and_of_unrecorded_time_there_is_nothing() {
-    let mut ledger = Ledger::new(PARAMS, 5);
-    let rows = BOOKED.map(|metric| vec![Does::healthy(20.0, 4000.0).value(metric); 5]);
-    let row = |metric: Metric| Some(rows[BOOKED.iter().position(|booked| *booked == metric)?].as_slice());
-    for second in 0..5000 {
-        ledger.push(Slot(second), Recorded::new(row));
-        assert!(ledger.taught.len() <= MOST_PIECES);
+/// A ledger of members of which the first `active` write and the others do nothing.
+fn half_idle(members: usize, active: usize, seconds: u64) -> Ledger {
+    let mut ledger = Ledger::new(PARAMS, members);
+    for second in 0..seconds {
+        push(&mut ledger, second, &|member| match member < active {
+            true => Does::healthy(20.0, 4000.0),
+            false => Does { tps: 0.0, wr_sec: 0.0, in_flight: 0.0, ..Does::healthy(1.0, 1.0) },
+        });
     }
-    assert_eq!(ledger.taught_pieces, 999);
-    assert!(ledger.taught.len() > MOST_PIECES / 2);
-    let before = ledger.windows;
-    assert!(ledger.push(Slot(4000), Recorded::new(row)).is_none(), "a slot of long ago");
-    assert_eq!(ledger.windows, before);
+    ledger
+}
+
+fn push(ledger: &mut Ledger, second: u64, does: &dyn Fn(usize) -> Does) -> Option<Accounts> {
+    let members = ledger.in_flight.len();
+    let rows =
+        BOOKED.map(|metric| (0..members).map(|member| does(member).value(metric)).collect::<Vec<f64>>());
+    let row = |metric: Metric| Some(rows[BOOKED.iter().position(|booked| *booked == metric)?].as_slice());
+    ledger.push(Slot(second), Recorded::new(row))
+}
+
+#[test]
+fn every_slot_is_booked_once() {
+    let mut ledger = half_idle(3, 3, 10);
+    let booked =
+        |ledger: &Ledger| ledger.pieces.iter().map(|(_, pieces)| pieces[0].seconds).collect::<Vec<f64>>();
+    assert_eq!(booked(&ledger), [5.0, 5.0]);
+    push(&mut ledger, 9, &|_| Does::healthy(20.0, 4000.0));
+    push(&mut ledger, 3, &|_| Does::healthy(20.0, 4000.0));
+    assert_eq!(booked(&ledger), [5.0, 5.0], "a slot of before is not booked again");
+    push(&mut ledger, 10, &|_| Does::healthy(20.0, 4000.0));
+    assert_eq!(booked(&ledger), [5.0, 5.0, 1.0]);
+}
+
+#[test]
+fn pieces_are_half_a_shift_where_windows_are_made_of_whole_ones() {
+    let slots = |size: usize, shift: usize| {
+        let ledger = Ledger::new(Params { size, shift, ..PARAMS }, 3);
+        (ledger.piece_slots, ledger.window_pieces)
+    };
+    assert_eq!([slots(40, 10), slots(9, 3), slots(45, 30), slots(4, 1)], [(5, 8), (1, 9), (15, 3), (1, 4)]);
+}
+
+#[test]
+fn a_window_of_which_half_is_booked_has_an_account() {
+    let unbooked = |first: u64| {
+        let mut ledger = half_idle(3, 3, 0);
+        let mut found = None;
+        for second in 0..40 {
+            let rows = BOOKED.map(|metric| {
+                let value = |member: usize| match member == 1 && second < first {
+                    true => f64::NAN,
+                    false => Does::healthy(20.0, 4000.0).value(metric),
+                };
+                (0..3).map(value).collect::<Vec<f64>>()
+            });
+            let row =
+                |metric: Metric| Some(rows[BOOKED.iter().position(|booked| *booked == metric)?].as_slice());
+            found = ledger.push(Slot(second), Recorded::new(row)).or(found);
+        }
+        found.unwrap()
+    };
+    let half = unbooked(20);
+    assert_eq!(half.of(MemberIndex::new(1)).map(|account| account.seconds), Some(20.0));
+    assert!(
+        half.ratios[8..12].iter().all(|ratio| ratio.is_nan()),
+        "pieces that are not booked have no ratio"
+    );
+    assert!(half.ratios[12..16].iter().all(|ratio| !ratio.is_nan()));
+    assert!(unbooked(21).of(MemberIndex::new(1)).is_none());
+}
+
+#[test]
+fn a_group_of_which_half_is_active_is_compared_with_its_past() {
+    let group = |active: usize| {
+        let mut ledger = half_idle(6, active, 400);
+        let effects = ledger.effects().unwrap();
+        ledger.look_back(None);
+        ledger.group_effect(&effects)
+    };
+    assert!(group(3).is_some_and(|group| group.effect.abs() < 0.01 && group.unlike == 1.0));
+    assert!(group(2).is_none());
+}
+
+#[test]
+fn while_a_group_is_slow_its_past_stays() {
+    let looked_back = |effect: f64| {
+        let mut ledger = half_idle(4, 4, 200);
+        let past = ledger.past.as_mut().unwrap();
+        past.fitted.pieces = ledger.lessons.pieces / 3;
+        ledger.look_back(Some(GroupEffect { effect, lost: 0.5, unlike: 1.0 }));
+        ledger.past.unwrap().fitted.pieces == ledger.lessons.pieces
+    };
+    assert_eq!([looked_back(0.0), looked_back(OFF - 0.001), looked_back(OFF)], [true, true, false]);
+}
+
+#[test]
+fn the_cost_does_not_fit_where_all_differ_from_it_or_one_is_slow() {
+    let effects = |raw: [f64; 3], peer_effect: f64| {
+        let mut effects = half_idle(3, 3, 80).effects().unwrap();
+        for (known, raw) in effects.members.iter_mut().flatten().zip(raw) {
+            known.raw = raw;
+        }
+        effects.peer_effect = peer_effect;
+        effects.are_off()
+    };
+    assert!(!effects([0.0; 3], 0.0) && !effects([OFF, 0.0, -9.0], 0.0) && !effects([OFF; 3], OFF));
+    assert!(effects([OFF + 0.001, 0.0, 0.0], 0.0));
+    assert!(effects([0.3; 3], 0.3) && effects([-0.3; 3], -0.3));
+}
+
+#[test]
+fn a_cost_that_does_not_fit_is_fitted_again_after_four_windows() {
+    let mut ledger = half_idle(4, 4, 4000);
+    ledger.fitted_at = ledger.windows;
+    let known = ledger.fitted.unwrap().pieces;
+    let mut refits = Vec::new();
+    for second in 4000..4090 {
+        // Every member is twice as slow, so that the cost does not fit; too little is new for a fit in turn.
+        let does = |_| Does {
+            service_ms: 2.0 * Does::healthy(20.0, 4000.0).service_ms,
+            ..Does::healthy(20.0, 4000.0)
+        };
+        if push(&mut ledger, second, &does).is_some() && ledger.fitted_at == ledger.windows {
+            refits.push(ledger.windows);
+        }
+    }
+    assert!(ledger.fitted.unwrap().pieces < known + known / 8, "none was due");
+    assert!(
+        !refits.is_empty() && refits.windows(2).all(|pair| pair[1] - pair[0] == REFIT_WINDOWS),
+        "{refits:?}"
+    );
 }
