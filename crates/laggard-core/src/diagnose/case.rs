@@ -63,6 +63,8 @@ pub struct Reading {
     pub peer_presence: f64,
     /// Share of the last slots in which a congestion window changed; NaN of other metrics.
     pub movement: f64,
+    /// Share of its samples that are above its peers' level, by more than is negligible; NaN but of packets sent again.
+    pub recurrence: f64,
 }
 
 impl Reading {
@@ -83,6 +85,8 @@ pub struct Levels {
     metric: Metric,
     levels: Vec<f64>,
     presences: Vec<f64>,
+    /// Empty where it is not asked for.
+    recurrences: Vec<f64>,
     spread: Spread,
     peer_presence: f64,
 }
@@ -92,9 +96,18 @@ impl Levels {
     pub fn new(metric: Metric, window: &Window) -> Levels {
         let levels = window.levels();
         let presences: Vec<f64> = window.each().map(stats::presence).collect();
+        let spread = Spread::of(&levels);
+        let recurrences = match metric.role() == Role::Retransmission {
+            true => {
+                let bound = spread.middle + metric.properties().negligible;
+                window.each().map(|values| share_above(values, bound)).collect()
+            }
+            false => Vec::new(),
+        };
         Levels {
             metric,
-            spread: Spread::of(&levels),
+            spread,
+            recurrences,
             peer_presence: median(&mut presences.clone()),
             levels,
             presences,
@@ -105,7 +118,7 @@ impl Levels {
     pub fn booked(metric: Metric, levels: Vec<f64>, spread: Spread) -> Levels {
         let presences: Vec<f64> = levels.iter().map(|level| f64::from(u8::from(!level.is_nan()))).collect();
         let peer_presence = median(&mut presences.clone());
-        Levels { metric, levels, presences, spread, peer_presence }
+        Levels { metric, levels, presences, recurrences: Vec::new(), spread, peer_presence }
     }
 
     /// What one row shows; without score and movement.
@@ -123,8 +136,16 @@ impl Levels {
             presence: self.presences[row],
             peer_presence: self.peer_presence,
             movement: f64::NAN,
+            recurrence: self.recurrences.get(row).copied().unwrap_or(f64::NAN),
         }
     }
+}
+
+/// Share of the samples that are present which are above a bound.
+fn share_above(values: &[f64], bound: f64) -> f64 {
+    let present = values.iter().filter(|value| !value.is_nan());
+    let above = present.clone().filter(|value| **value > bound).count();
+    above as f64 / present.count().max(1) as f64
 }
 
 /// The last window of a metric that is never compared and explains others.
@@ -135,32 +156,63 @@ struct ContextWindow {
     levels: Levels,
 }
 
-/// What the last window of a group says of load, where it is recorded.
+/// What the last window of a group says of load, and of packets that were sent again, where it is recorded.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     load: Option<ContextWindow>,
+    resent_to_clients: Resent,
+    resent_from_clients: Resent,
+}
+
+/// What is known of packets that were sent again.
+#[derive(Debug, Clone, Default)]
+enum Resent {
+    #[default]
+    NotRecorded,
+    /// Recorded, but no window is complete yet.
+    Awaited,
+    Known(ContextWindow),
 }
 
 impl Context {
-    /// Keeps the window of a metric that explains others.
+    /// Keeps the window of a metric that explains others; of all others nothing.
     pub fn keep(&mut self, scored: &ScoredWindow) {
         let kept = || {
             let members = scored.members.clone();
-            Some(ContextWindow { index: scored.index, members, levels: scored.levels().clone() })
+            ContextWindow { index: scored.index, members, levels: scored.levels().clone() }
         };
         match scored.metric.role() {
-            Role::Load => self.load = kept(),
+            Role::Load => self.load = Some(kept()),
+            Role::Retransmission => {
+                if let Some(resent) = self.resent(scored.metric) {
+                    *resent = Resent::Known(kept());
+                }
+            }
             Role::StorageVolume
             | Role::StorageLatency
             | Role::NetworkVolume
             | Role::Congestion
-            | Role::Retransmission
             | Role::HostHealth
             | Role::LinkHealth
             | Role::Account
             | Role::Cost
             | Role::Work
             | Role::Context => {}
+        }
+    }
+
+    /// The first sample of a metric has come: what it will explain is not known before its first window is complete.
+    pub fn expect(&mut self, metric: Metric) {
+        if let Some(resent) = self.resent(metric) {
+            *resent = Resent::Awaited;
+        }
+    }
+
+    fn resent(&mut self, metric: Metric) -> Option<&mut Resent> {
+        match metric {
+            Metric::RetransToClients => Some(&mut self.resent_to_clients),
+            Metric::RetransFromClients => Some(&mut self.resent_from_clients),
+            _ => None,
         }
     }
 
@@ -235,6 +287,23 @@ impl Case<'_> {
     /// Requests beside its peers', where they are recorded.
     pub fn load(&self) -> Option<Reading> {
         Context::reading(&self.surroundings.context.load, self.window, self.member)
+    }
+
+    /// Segments per second that were sent again in the direction of a congestion window, in their last window; NaN while that is
+    /// not complete, nothing where it is not recorded.
+    pub fn resent(&self) -> Option<f64> {
+        let resent = match self.reading.metric {
+            Metric::CwndToClients => &self.surroundings.context.resent_to_clients,
+            Metric::CwndFromClients => &self.surroundings.context.resent_from_clients,
+            _ => return None,
+        };
+        match resent {
+            Resent::NotRecorded => None,
+            Resent::Awaited => Some(f64::NAN),
+            Resent::Known(known) => {
+                Some(known.levels.reading(known.members.binary_search(&self.member).ok()?).level)
+            }
+        }
     }
 
     /// What it did and how long it was in service for it, where that is recorded.

@@ -264,11 +264,11 @@ impl Ledger {
 
     /// The newest pieces of a member in the window that was settled last in which it was busy for longer than its work costs.
     pub fn slow_pieces(&self, member: MemberIndex, newest: usize) -> Vec<SlowPiece> {
-        let Some(Fitted { model, .. }) = self.fitted else { return Vec::new() };
+        let Some(Fitted { model, concurrency, .. }) = self.fitted else { return Vec::new() };
         let slow = |(_, pieces): &(u64, Vec<Piece>)| {
             let piece = &pieces[member.index()];
             let cost_s = model.seconds(&piece.load);
-            let excess_s = piece.times.busy_s - cost_s;
+            let excess_s = concurrency.in_service(piece.times) - cost_s;
             (excess_s > self.idle_share * piece.seconds).then(|| SlowPiece {
                 excess_s: excess_s / piece.load.transactions().max(1.0),
                 excess_ratio: excess_s / cost_s.max(self.idle_share * piece.seconds),

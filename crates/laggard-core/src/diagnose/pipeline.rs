@@ -334,6 +334,7 @@ impl Diagnoser {
         };
         let params = method.params_on(self.config.interval_s, policy.is_trained());
         let scorer = Scorer::new(group, metric, method, params, policy, members.len());
+        self.groups[group].context.expect(metric);
         self.tracks.push(Track::new(scorer, members.len()));
         self.track_of[group][metric as usize] = Some(self.tracks.len() - 1);
         self.track_of[group][metric as usize]
@@ -401,7 +402,7 @@ impl Diagnoser {
     }
 
     fn judge_all(&mut self, mut scored: Vec<ScoredWindow>) {
-        for explaining in scored.iter().filter(|scored| scored.is_decided && !scored.metric.can_indict()) {
+        for explaining in scored.iter().filter(|scored| scored.is_decided) {
             self.groups[explaining.group].context.keep(explaining);
         }
         // Congestion windows first: verdicts of this second belong to the window that ends with it.

@@ -5,7 +5,7 @@ use crate::ablation::{self, Ablation};
 use crate::production::Plan;
 use crate::real;
 use crate::report::{Report, html, text};
-use crate::simulated::matrix::Matrix;
+use crate::simulated::{harder, matrix::Matrix};
 use crate::uneven;
 use crate::verdict::ours::Ours;
 use clap::Args as ClapArgs;
@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER")]
     real: Vec<PathBuf>,
 
-    /// Only the simulated test bench, only the production events, or only real runs
+    /// Only the simulated test bench, the production events, production with uneven load, the harder test bench, or real runs
     #[arg(long, value_name = "PART")]
     only: Option<Part>,
 
@@ -65,6 +65,7 @@ enum Part {
     Bench,
     Production,
     Uneven,
+    Harder,
     Real,
 }
 
@@ -117,6 +118,14 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         let rows = plan.run(&bar)?;
         bar.finish_and_clear();
         deliver(&uneven::table(&rows), args.output.as_ref())?;
+        return Ok(Outcome::Good);
+    }
+    if args.only == Some(Part::Harder) {
+        let plan = harder::Plan { held_out, repetitions, ours };
+        let bar = bar("harder bench", plan.len());
+        let rows = plan.run(&bar);
+        bar.finish_and_clear();
+        deliver(&harder::table(&rows), args.output.as_ref())?;
         return Ok(Outcome::Good);
     }
     if args.ablation {

@@ -2,7 +2,7 @@
 
 use crate::verdict::Indictment;
 use laggard_core::diagnose::Cause;
-use laggard_sim::bench::Fault;
+use laggard_sim::bench::{Fault, FaultKind};
 use serde::Serialize;
 
 /// Experiments, and what was right and wrong in them.
@@ -44,8 +44,15 @@ impl From<&Fault> for Expected {
     fn from(fault: &Fault) -> Expected {
         let mut causes = vec![fault.kind.cause()];
         // The simulated neighbour reads once between any two requests: no counter tells that from a disk that answers each late.
-        if causes.contains(&Cause::DiskBusy) {
-            causes.push(Cause::FailSlow);
+        match fault.kind {
+            FaultKind::DiskBusy => causes.push(Cause::FailSlow),
+            FaultKind::FailSlow => causes.push(Cause::DiskBusy),
+            FaultKind::DiskHog
+            | FaultKind::WriteNetworkHog
+            | FaultKind::ReadNetworkHog
+            | FaultKind::ReceivePktloss
+            | FaultKind::SendPktloss
+            | FaultKind::DiskStall => {}
         }
         Expected { server: fault.server, from_s: fault.from_s, causes }
     }
@@ -108,7 +115,6 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use laggard_sim::bench::FaultKind;
 
     fn tally(verdict: &[(usize, Cause)]) -> [f64; 4] {
         let fault = Fault::published(FaultKind::DiskBusy, 3);

@@ -1,17 +1,17 @@
-//! One disk: requests wait in a queue, the arm seeks, the platter turns, data passes.
+//! One disk, or an array of several: requests wait in a queue, the arm seeks, the platter turns, data passes.
 //!
 //! Two intruders can share it. A *hog* is a process that the block layer counts: the scheduler (CFQ) gives it slices of
 //! time between those of the file system. A *hidden* load goes around the scheduler: one of its reads comes between any two
-//! requests of the file system, and nobody counts it.
+//! requests of the file system, and nobody counts it. And the disk itself can fail slowly: each request takes longer, or next to
+//! none is completed.
 
 use super::meter::Meter;
-use super::setup::MB;
+use super::setup::{DiskModel, MB};
 use crate::chance::Chance;
 use laggard_core::cost::SECTOR;
 use std::collections::VecDeque;
 
-/// Seagate Barracuda 7200.10, 320 GB: bytes per second on average over the disk, one turn, shortest and average seek.
-const TRANSFER: f64 = 62e6;
+/// Seagate Barracuda 7200.10, 320 GB: one turn, shortest and average seek.
 const TURN_S: f64 = 60.0 / 7200.0;
 const TRACK_S: f64 = 0.8e-3;
 const AVERAGE_SEEK_S: f64 = 8.5e-3;
@@ -27,6 +27,9 @@ const SLICE_S: f64 = 0.1;
 const ASYNC_SLICE_S: f64 = 0.04;
 /// Reads of the hidden load.
 const HIDDEN: f64 = MB;
+/// A disk that fails slowly adds so many times what a request of 64 kB takes; one that stalls completes a request in so many seconds and works on one at a time.
+const FAIL_SLOW: f64 = 3.0;
+const STALLED_S: f64 = 15.0;
 /// Sectors of a journal transaction.
 const JOURNAL: f64 = 16.0;
 
@@ -52,13 +55,14 @@ pub struct Job {
     pub submitted: f64,
     /// Who waits for it.
     pub operation: Option<u32>,
+    /// Whether it comes from the server's cache.
+    pub is_cached: bool,
 }
 
 /// A disk and its queue.
 #[derive(Debug)]
 pub struct Disk {
-    rate: f64,
-    seek: f64,
+    model: DiskModel,
     allocation_s: f64,
     batch: usize,
     /// By file, and last what belongs to none; with the order of arrival.
@@ -66,14 +70,20 @@ pub struct Disk {
     waiting: usize,
     waiting_reads: usize,
     arrived: u64,
-    /// What is being served; a hog's slice has no job.
-    serving: Option<Option<Job>>,
+    /// What is being served, and when it will be done; a hog's slice has no job.
+    serving: Vec<(f64, Option<Job>)>,
+    /// Until then the meter knows that it is busy.
+    busy_until: f64,
     last_file: Option<usize>,
     in_a_row: usize,
     /// Share of the hog's time, and of requests that a hidden read precedes.
     pub hog: f64,
     /// See `hog`.
     pub hidden: f64,
+    /// Share of what a disk of these failures does: every request takes longer, or none is completed.
+    pub fails_slow: f64,
+    /// See `fails_slow`.
+    pub stalls: f64,
     hog_submitted: VecDeque<f64>,
     reads_due: usize,
     writes_due_s: f64,
@@ -81,28 +91,32 @@ pub struct Disk {
 
 impl Disk {
     /// One of the disks of a model.
-    pub fn new(allocation_s: f64, batch: usize, hardware: &mut Chance) -> Disk {
+    pub fn new(model: DiskModel, allocation_s: f64, batch: usize, hardware: &mut Chance) -> Disk {
+        let rate = model.rate * (1.0 + VARIATION.0 * hardware.normal());
+        let seek = model.seek * (1.0 + VARIATION.1 * hardware.normal());
         Disk {
-            rate: TRANSFER * (1.0 + VARIATION.0 * hardware.normal()),
-            seek: 1.0 + VARIATION.1 * hardware.normal(),
+            model: DiskModel { rate, seek, ..model },
             allocation_s,
             batch,
             queues: Vec::new(),
             waiting: 0,
             waiting_reads: 0,
             arrived: 0,
-            serving: None,
+            serving: Vec::new(),
+            busy_until: 0.0,
             last_file: None,
             in_a_row: 0,
             hog: 0.0,
             hidden: 0.0,
+            fails_slow: 0.0,
+            stalls: 0.0,
             hog_submitted: VecDeque::new(),
             reads_due: 0,
             writes_due_s: 0.0,
         }
     }
 
-    /// Adds work; true if the disk was idle and must be started.
+    /// Adds work; true if a channel is idle and must be started.
     pub fn submit(&mut self, job: Job) -> bool {
         // Place 0 is for small accesses anywhere.
         let place = job.work.file.map_or(0, |file| file + 1);
@@ -113,17 +127,19 @@ impl Disk {
         self.arrived += 1;
         self.waiting += 1;
         self.waiting_reads += usize::from(!job.work.is_write);
-        self.serving.is_none()
+        !self.is_busy()
     }
 
     /// The work that has just been done.
     pub fn finish(&mut self) -> Option<Job> {
-        self.serving.take().flatten()
+        let first = |(index, (done, _)): (usize, &(f64, Option<Job>))| (*done, index);
+        let (_, index) = self.serving.iter().enumerate().map(first).min_by(|a, b| a.0.total_cmp(&b.0))?;
+        self.serving.swap_remove(index).1
     }
 
-    /// Whether something is being served.
+    /// Whether all channels serve something.
     pub fn is_busy(&self) -> bool {
-        self.serving.is_some()
+        self.serving.len() >= if self.stalls > 0.0 { 1 } else { self.model.channels }
     }
 
     /// Takes up the next work; returns when it will be done.
@@ -142,7 +158,7 @@ impl Disk {
             true => self.writes_due_s = (self.writes_due_s - (done - now)).max(-SLICE_S),
             false => self.reads_due = self.reads_due.saturating_sub(1),
         }
-        self.serving = Some(Some(job));
+        self.serving.push((done, Some(job)));
         Some(done)
     }
 
@@ -180,15 +196,15 @@ impl Disk {
         let mut done = now + if self.last_file.is_some() { self.seek_s(FAR, chance) } else { 0.0 };
         self.last_file = None;
         while done < now + SLICE_S {
-            done += REQUEST / self.rate;
+            done += REQUEST / self.model.rate;
             let submitted = self.hog_submitted.pop_front().unwrap_or(now);
             meter.request(submitted, done, REQUEST / SECTOR, false);
             self.hog_submitted.push_back(done);
         }
-        meter.spread(now, done, |second, seconds| second.busy_s += seconds);
+        self.meter_busy(now, done, meter);
         self.reads_due = self.waiting_reads;
         self.writes_due_s = self.writes_due_s.min(0.0) + ASYNC_SLICE_S;
-        self.serving = Some(None);
+        self.serving.push((done, None));
         done
     }
 
@@ -201,20 +217,20 @@ impl Disk {
         let mut seeks = !continues;
         for _ in 0..requests as usize {
             if self.hidden > 0.0 && chance.happens(self.hidden) {
-                done += self.seek_s(FAR, chance) + HIDDEN / self.rate;
+                done += self.seek_s(FAR, chance) + HIDDEN / self.model.rate;
                 seeks = true;
             }
             if seeks {
                 done += match (file, is_write) {
                     // A small write ends in the drive's cache, which sorts what it destages: half a turn, no seek.
-                    (None, true) => TURN_S * chance.uniform(),
+                    (None, true) => self.model.seek.min(1.0) * TURN_S * chance.uniform(),
                     _ if self.hidden > 0.0 => self.seek_s(FAR, chance),
                     // The more requests wait, the nearer is the next.
                     _ => self.seek_s((0.0, NEAR / (1.0 + self.waiting as f64 / 2.0)), chance),
                 };
                 seeks = false;
             }
-            done += bytes / requests / self.rate;
+            done += bytes / requests / self.model.rate + self.model.overhead_s + self.failure_s(chance);
             meter.request(job.submitted, done, (bytes / requests / SECTOR).ceil(), is_write);
         }
         if extends && self.allocation_s > 0.0 {
@@ -222,14 +238,29 @@ impl Disk {
             meter.request(job.submitted, done, JOURNAL, true);
         }
         self.last_file = file;
-        meter.spread(now, done, |second, seconds| second.busy_s += seconds);
+        self.meter_busy(now, done, meter);
         done
+    }
+
+    /// Seconds that a request takes longer on a disk that fails.
+    fn failure_s(&self, chance: &mut Chance) -> f64 {
+        let usual_s = self.model.seek * AVERAGE_SEEK_S + self.model.overhead_s + 65536.0 / self.model.rate;
+        let slow_s = self.fails_slow * FAIL_SLOW * usual_s;
+        if self.stalls > 0.0 { slow_s + self.stalls * STALLED_S * (0.5 + chance.uniform()) } else { slow_s }
+    }
+
+    /// Several channels that are busy at once are one busy disk.
+    fn meter_busy(&mut self, from: f64, to: f64, meter: &mut Meter) {
+        meter.spread(from.max(self.busy_until), to, |second, seconds| second.busy_s += seconds);
+        self.busy_until = self.busy_until.max(to);
     }
 
     /// Seek over a share of the disk, and the turn until the sector comes.
     fn seek_s(&self, (least, most): (f64, f64), chance: &mut Chance) -> f64 {
         let distance = chance.between(least, most);
         let slope = (AVERAGE_SEEK_S - TRACK_S) / (1.0f64 / 3.0).sqrt();
-        self.seek * (TRACK_S + slope * distance.sqrt()) + TURN_S * chance.uniform()
+        // Flash has neither arm nor platter.
+        let turn_s = self.model.seek.min(1.0) * TURN_S;
+        self.model.seek * (TRACK_S + slope * distance.sqrt()) + turn_s * chance.uniform()
     }
 }

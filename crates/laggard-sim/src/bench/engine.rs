@@ -17,6 +17,9 @@ const LOSS: f64 = 0.05;
 const LINK: f64 = 125e6;
 /// ext3 commits its journal every five seconds.
 const COMMIT_S: f64 = 5.0;
+/// Writes of a server's page cache that wait for its disk at most, and the largest that it merges.
+const MOST_WRITES: usize = 64;
+const MERGED: f64 = 512.0 * 1024.0;
 /// Requests and answers without data.
 pub const REQUEST_BYTES: f64 = 350.0;
 /// See [`REQUEST_BYTES`].
@@ -70,6 +73,8 @@ struct Cache {
     /// Written data that found no room.
     parked: VecDeque<u32>,
     writing: usize,
+    /// Above the bound at which writing begins.
+    is_flushing: bool,
 }
 
 /// Runs an experiment to the end of its workload.
@@ -118,6 +123,7 @@ pub fn run(experiment: &Experiment) -> Trace {
             Event::Commit(server) => {
                 let work = Work { bytes: 8192.0, is_write: true, file: None, extends: false };
                 world.submit(server as usize, work, None);
+                world.commit(server as usize);
                 world.schedule(COMMIT_S, Event::Commit(server));
             }
             Event::Second => {
@@ -153,7 +159,7 @@ impl World {
         let hog = net.flows.len();
         net.flows.push(Flow::new(third_party, 0, BULK_WINDOW));
         let mut hardware = Chance::new(cluster.hardware);
-        let disk = |_| Disk::new(file_system.allocation_s, file_system.batch, &mut hardware);
+        let disk = |_| Disk::new(cluster.disk, file_system.allocation_s, file_system.batch, &mut hardware);
         World {
             now: 0.0,
             chance: Chance::new(seed),
@@ -284,7 +290,7 @@ impl World {
     /// Cached server I/O: the answer comes at once while there is room, and the disk follows.
     fn write_behind(&mut self, server: usize, id: u32, work: Work) {
         let cache = &mut self.caches[server];
-        if cache.dirty + work.bytes > self.file_system.server_cache {
+        if cache.dirty > 0.0 && cache.dirty + work.bytes > self.file_system.server_cache {
             cache.parked.push_back(id);
             return;
         }
@@ -294,24 +300,80 @@ impl World {
         self.write_back(server);
     }
 
-    fn write_back(&mut self, server: usize) {
-        const AT_ONCE: usize = 4;
-        while self.caches[server].writing < AT_ONCE {
-            let Some(work) = self.caches[server].unwritten.pop_front() else { return };
-            self.caches[server].writing += 1;
-            self.submit(server, work, None);
+    /// What is old is written, however little it is.
+    fn commit(&mut self, server: usize) {
+        if self.file_system.write_back_from > 0.0 && !self.caches[server].unwritten.is_empty() {
+            self.caches[server].is_flushing = true;
+            self.flush(server);
         }
     }
 
-    fn submit(&mut self, server: usize, work: Work, operation: Option<u32>) {
-        if self.disks[server].submit(Job { work, submitted: self.now, operation }) {
+    /// There is room again for what was parked.
+    fn admit(&mut self, server: usize) {
+        for _ in 0..self.caches[server].parked.len() {
+            let Some(id) = self.caches[server].parked.pop_front() else { return };
+            if let Some(work) = self.operations[id as usize].work {
+                self.write_behind(server, id, work);
+            }
+            // It found no room again: neither will the others.
+            if self.caches[server].parked.back() == Some(&id) {
+                self.caches[server].parked.rotate_right(1);
+                return;
+            }
+        }
+    }
+
+    fn write_back(&mut self, server: usize) {
+        const AT_ONCE: usize = 4;
+        if self.file_system.write_back_from > 0.0 {
+            return self.flush(server);
+        }
+        while self.caches[server].writing < AT_ONCE {
+            let Some(work) = self.caches[server].unwritten.pop_front() else { return };
+            self.caches[server].writing += 1;
+            self.submit_cached(server, work);
+        }
+    }
+
+    /// The page cache: writing begins where much is dirty, goes on until little is, and merges what is there by then. A disk that
+    /// does not keep up is always written to, so that every piece goes as it comes.
+    fn flush(&mut self, server: usize) {
+        let from = self.file_system.write_back_from;
+        let cache = &mut self.caches[server];
+        cache.is_flushing = cache.dirty >= from || cache.is_flushing && cache.dirty > from / 4.0;
+        while self.caches[server].is_flushing && self.caches[server].writing < MOST_WRITES {
+            let cache = &mut self.caches[server];
+            let Some(mut work) = cache.unwritten.pop_front() else { return };
+            if work.file.is_some() {
+                cache.unwritten.retain(|other| {
+                    let merges = other.file == work.file && work.bytes + other.bytes <= MERGED;
+                    work.bytes += if merges { other.bytes } else { 0.0 };
+                    !merges
+                });
+            }
+            cache.writing += 1;
+            self.submit_cached(server, work);
+        }
+    }
+
+    fn submit_cached(&mut self, server: usize, work: Work) {
+        let job = Job { work, submitted: self.now, operation: None, is_cached: true };
+        if self.disks[server].submit(job) {
             self.serve(server);
         }
     }
 
+    fn submit(&mut self, server: usize, work: Work, operation: Option<u32>) {
+        if self.disks[server].submit(Job { work, submitted: self.now, operation, is_cached: false }) {
+            self.serve(server);
+        }
+    }
+
+    /// Starts what waits on every channel that is free.
     fn serve(&mut self, server: usize) {
-        let disk = &mut self.disks[server];
-        if let Some(done) = disk.serve(self.now, &mut self.meters[server], &mut self.chance) {
+        while !self.disks[server].is_busy() {
+            let disk = &mut self.disks[server];
+            let Some(done) = disk.serve(self.now, &mut self.meters[server], &mut self.chance) else { return };
             self.schedule_at(done, Event::DiskDone(server as u32));
         }
     }
@@ -320,23 +382,17 @@ impl World {
         if let Some(job) = self.disks[server].finish() {
             match job.operation {
                 Some(id) => self.answer(id),
-                None if job.work.file.is_some() => {
+                None if job.is_cached => {
                     let cache = &mut self.caches[server];
                     cache.dirty -= job.work.bytes;
                     cache.writing -= 1;
-                    if let Some(id) = cache.parked.pop_front()
-                        && let Some(work) = self.operations[id as usize].work
-                    {
-                        self.write_behind(server, id, work);
-                    }
+                    self.admit(server);
                     self.write_back(server);
                 }
                 None => {}
             }
         }
-        if !self.disks[server].is_busy() {
-            self.serve(server);
-        }
+        self.serve(server);
     }
 
     fn set_fault(&mut self, fault: &Fault, severity: f64) {
@@ -349,6 +405,8 @@ impl World {
                 }
             }
             FaultKind::DiskBusy => self.disks[server].hidden = severity,
+            FaultKind::DiskStall => self.disks[server].stalls = severity,
+            FaultKind::FailSlow => self.disks[server].fails_slow = severity,
             FaultKind::WriteNetworkHog => self.set_network_hog(self.net_third_party(), server, severity),
             FaultKind::ReadNetworkHog => self.set_network_hog(server, self.net_third_party(), severity),
             FaultKind::ReceivePktloss => self.set_loss(server, 0, severity),
@@ -362,9 +420,7 @@ impl World {
             return;
         }
         self.schedule_at(self.now.floor() + 1.0, Event::HogResumes(server as u32));
-        if !self.disks[server].is_busy() {
-            self.serve(server);
-        }
+        self.serve(server);
     }
 
     fn net_third_party(&self) -> usize {

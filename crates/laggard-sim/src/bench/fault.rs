@@ -2,7 +2,7 @@
 
 use laggard_core::diagnose::Cause;
 
-/// The six faults.
+/// The six faults of the paper, and two of real disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FaultKind {
     /// A process of the server reads from an unused partition of its disk, visibly.
@@ -17,11 +17,21 @@ pub enum FaultKind {
     ReceivePktloss,
     /// The clients drop packets from the server.
     SendPktloss,
+    /// The disk completes next to nothing.
+    DiskStall,
+    /// The disk takes longer for each request, by the same.
+    FailSlow,
 }
 
 impl FaultKind {
-    /// All, in the order of the paper's tables.
-    pub const ALL: [FaultKind; 6] = [
+    /// Those of the paper and the others.
+    pub const ALL: [FaultKind; 8] = {
+        let [a, b, c, d, e, f] = FaultKind::PUBLISHED;
+        [a, b, c, d, e, f, FaultKind::DiskStall, FaultKind::FailSlow]
+    };
+
+    /// In the order of the paper's tables.
+    pub const PUBLISHED: [FaultKind; 6] = [
         FaultKind::DiskHog,
         FaultKind::DiskBusy,
         FaultKind::WriteNetworkHog,
@@ -39,6 +49,8 @@ impl FaultKind {
             FaultKind::ReadNetworkHog => "read-network-hog",
             FaultKind::ReceivePktloss => "receive-pktloss",
             FaultKind::SendPktloss => "send-pktloss",
+            FaultKind::DiskStall => "disk-stall",
+            FaultKind::FailSlow => "fail-slow",
         }
     }
 
@@ -54,6 +66,8 @@ impl FaultKind {
             FaultKind::DiskBusy => Cause::DiskBusy,
             FaultKind::WriteNetworkHog | FaultKind::ReadNetworkHog => Cause::NetworkHog,
             FaultKind::ReceivePktloss | FaultKind::SendPktloss => Cause::PacketLoss,
+            FaultKind::DiskStall => Cause::DiskStall,
+            FaultKind::FailSlow => Cause::FailSlow,
         }
     }
 }

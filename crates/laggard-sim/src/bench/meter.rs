@@ -17,6 +17,8 @@ pub struct Second {
     /// Seconds with requests in flight, and requests in flight times seconds.
     pub busy_s: f64,
     pub queued_s: f64,
+    /// Requests in flight at its end.
+    pub in_flight: f64,
 }
 
 /// Counters of one server. Seconds come into being when something happens in them.
@@ -50,6 +52,7 @@ impl Meter {
         second.waited_s += completed - submitted;
         *if is_write { &mut second.written_sectors } else { &mut second.read_sectors } += sectors;
         self.spread(submitted, completed, |second, seconds| second.queued_s += seconds);
+        (submitted as usize..completed as usize).for_each(|index| self.0[index].in_flight += 1.0);
     }
 
     fn second(&self, index: usize) -> Second {
@@ -85,8 +88,8 @@ pub struct Trace {
     values: Vec<Vec<f64>>,
 }
 
-/// What the bench records, all of FAST'10 table 1; cwnd as the mean over a server's sockets, by direction.
-pub const METRICS: [Metric; 14] = [
+/// What the bench records, all of FAST'10 table 1 and requests in flight; cwnd as the mean over a server's sockets, by direction.
+pub const METRICS: [Metric; 15] = [
     Metric::Tps,
     Metric::RdSec,
     Metric::WrSec,
@@ -101,6 +104,7 @@ pub const METRICS: [Metric; 14] = [
     Metric::Txbyt,
     Metric::CwndToClients,
     Metric::CwndFromClients,
+    Metric::InFlight,
 ];
 
 impl Trace {
@@ -138,8 +142,8 @@ impl Trace {
                 Metric::Txbyt => seen.tx_bytes,
                 Metric::CwndToClients => mean_cwnd(server, true, second),
                 Metric::CwndFromClients => mean_cwnd(server, false, second),
+                Metric::InFlight => seen.in_flight,
                 Metric::Throughput
-                | Metric::InFlight
                 | Metric::RetransToClients
                 | Metric::RetransFromClients
                 | Metric::Retrans

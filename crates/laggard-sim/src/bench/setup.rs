@@ -11,6 +11,11 @@ pub struct FileSystem {
     pub metadata: Metadata,
     /// Bytes of written data a server may hold in memory before its disk has them; 0 is direct I/O.
     pub server_cache: f64,
+    /// Bytes of written data at which a server begins to write them to its disk: 0 at once, one write for each request of a client;
+    /// else what is there by then is merged, as the page cache does.
+    pub write_back_from: f64,
+    /// Share of the papers' records that one request of a client has.
+    pub record: f64,
     /// Disk time that a write which extends a file costs beside the data, in seconds: block allocation and its journal.
     pub allocation_s: f64,
     /// Transfers of one file that the elevator may serve in a row.
@@ -55,6 +60,8 @@ pub const PVFS: FileSystem = FileSystem {
     transfer: Transfer::Records,
     metadata: Metadata::Spread,
     server_cache: 0.0,
+    write_back_from: 0.0,
+    record: 1.0,
     allocation_s: 0.040,
     batch: 1,
     copy: 180e6,
@@ -67,11 +74,47 @@ pub const LUSTRE: FileSystem = FileSystem {
     transfer: Transfer::Cached { in_flight: 8, dirty: 32, ahead: 40 },
     metadata: Metadata::Dedicated,
     server_cache: 0.0,
+    write_back_from: 0.0,
+    record: 1.0,
     allocation_s: 0.002,
     batch: 16,
     copy: 1e9,
     request_s: 0.15e-3,
 };
+
+/// A Gluster-like one: small records, written to the page cache of the servers.
+pub const GLUSTER: FileSystem = FileSystem {
+    name: "Gluster",
+    transfer: Transfer::Records,
+    metadata: Metadata::Spread,
+    server_cache: 8.0 * MB,
+    write_back_from: 4.0 * MB,
+    record: 1.0 / 16.0,
+    allocation_s: 0.0,
+    batch: 8,
+    copy: 400e6,
+    request_s: 0.1e-3,
+};
+
+/// What a server's disk is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DiskModel {
+    /// Bytes per second of one channel.
+    pub rate: f64,
+    /// Times the seek and the turn of a Barracuda.
+    pub seek: f64,
+    /// Seconds that each request takes beside seek and transfer.
+    pub overhead_s: f64,
+    /// Requests that it works on at once.
+    pub channels: usize,
+}
+
+/// Seagate Barracuda 7200.10, 320 GB: the average over the disk.
+pub const BARRACUDA: DiskModel = DiskModel { rate: 62e6, seek: 1.0, overhead_s: 0.0, channels: 1 };
+/// Eight of them behind a controller.
+pub const ARRAY: DiskModel = DiskModel { channels: 8, overhead_s: 0.2e-3, ..BARRACUDA };
+/// Flash.
+pub const FLASH: DiskModel = DiskModel { rate: 40e6, seek: 0.0, overhead_s: 0.15e-3, channels: 16 };
 
 /// A cluster.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,6 +125,8 @@ pub struct Cluster {
     pub clients: usize,
     /// Number of I/O servers.
     pub servers: usize,
+    /// The disks of its servers.
+    pub disk: DiskModel,
     /// Which machines exactly: no two disks are alike, and a cluster keeps its disks from run to run.
     pub hardware: u64,
 }
@@ -93,9 +138,33 @@ impl Cluster {
             file_system,
             clients,
             servers,
+            disk: BARRACUDA,
             hardware: hardware.wrapping_mul(4).wrapping_add(servers as u64),
         };
         [cluster(PVFS, 10, 10), cluster(PVFS, 6, 12), cluster(LUSTRE, 10, 10), cluster(LUSTRE, 6, 12)]
+    }
+
+    /// Four that are no kinder than reality: servers write from their page cache, and disks work on several requests at once.
+    pub fn harder(hardware: u64) -> [Cluster; 4] {
+        let cluster = |file_system, clients, servers, disk| Cluster {
+            file_system,
+            clients,
+            servers,
+            disk,
+            hardware: hardware.wrapping_mul(8).wrapping_add(servers as u64),
+        };
+        let cached = |name, server_cache: f64, of| FileSystem {
+            name,
+            server_cache,
+            write_back_from: server_cache / 2.0,
+            ..of
+        };
+        [
+            cluster(GLUSTER, 4, 5, BARRACUDA),
+            cluster(cached("Gluster-small-cache", MB, GLUSTER), 6, 9, BARRACUDA),
+            cluster(cached("Lustre-arrays", 32.0 * MB, LUSTRE), 10, 10, ARRAY),
+            cluster(cached("Gluster-flash", 4.0 * MB, GLUSTER), 8, 12, FLASH),
+        ]
     }
 
     /// `PVFS 10/10`.
@@ -103,10 +172,11 @@ impl Cluster {
         format!("{} {}/{}", self.file_system.name, self.clients, self.servers)
     }
 
-    /// Finds one of the four by a name such as `pvfs-10-10` or `PVFS 10/10`.
+    /// Finds one by a name such as `pvfs-10-10` or `PVFS 10/10`.
     pub fn parse(name: &str, hardware: u64) -> Option<Cluster> {
         let plain = |text: &str| text.to_lowercase().replace(['/', ' ', '-'], "");
-        Cluster::all(hardware).into_iter().find(|cluster| plain(&cluster.name()) == plain(name))
+        let mut known = Cluster::all(hardware).into_iter().chain(Cluster::harder(hardware));
+        known.find(|cluster| plain(&cluster.name()) == plain(name))
     }
 
     /// `oss01`, `oss02`, ...
@@ -188,6 +258,7 @@ impl Workload {
         let bytes = gigabytes * 1024.0 * MB * scale * longer;
         // Records of 40 MB (dd) and 16 MB (IOzone) over ten servers.
         let part = if matches!(self, Workload::Ddw | Workload::Ddr) { 4.0 * MB } else { 1.6 * MB };
+        let part = part * cluster.file_system.record;
         let phase = |writes, extends| Phase { writes, extends, bytes, part };
         Some(match self {
             Workload::Ddw => vec![phase(true, true)],

@@ -53,10 +53,22 @@ const MIN_READ_DIFFERENCE: Bound = Bound::new("min_read_difference", 0.5, "more 
 const MAX_SEGMENTS: Bound = Bound::new("max_window", 10.0, "segments");
 /// ... or the share of its peers' window.
 const MAX_WINDOW_SHARE: Bound = Bound::new("max_window_share", 0.3, "of the peers'");
+/// Segments above which a window tells of no harm: the loss that holds a window of w segments is (1.22 / w)^2, here 0.1 %.
+const HARMLESS_SEGMENTS: Bound = Bound::new("harmless_window", 40.0, "segments");
 /// Segments at which only loss holds a window.
 const LOSS_SEGMENTS: Bound = Bound::new("loss_window", 2.0, "segments");
 /// Share of slots in which a congestion window under loss differs from the slot before.
 const MIN_MOVEMENT: Bound = Bound::new("min_movement", 0.25, "of the slots");
+/// Share of the slots of a window in which a link that loses packets has more of them sent again than its peers.
+const MIN_RECURRENCE: Bound = Bound::new("min_recurrence", 0.25, "of the slots");
+/// Share of the time in service at which a device is saturated ...
+const SATURATED: Bound = Bound::new("saturated", 0.95, "of the time");
+/// ... and times its peers' latency that requests then wait for, though the work is alike ...
+const MIN_SATURATED_RATIO: Bound = Bound::new("min_saturated_ratio", 3.0, "times the peers'");
+/// ... which is no more than this.
+const MAX_ALIKE_WORK: Bound = Bound::new("max_alike_work", 1.1, "times the peers'");
+/// Segments sent again that are none: a single one in a window is more.
+const MAX_RESENT: Bound = Bound::new("max_resent", 0.01, "segments/s");
 /// Percent of its CPU time at which a host is full.
 const MIN_CPU_BUSY: Bound = Bound::new("min_cpu_busy", 90.0, "%");
 /// Percent of its memory below which a host has next to none.
@@ -107,8 +119,8 @@ pub static RULES: &[Rule] = &[
         scope: Scope::Window,
         sentence: "A congestion window is low where loss holds it at a few segments, or far below its peers'.",
         clause: "{metric} {level}, its peers' {peers}: not below {allowed}",
-        origin: "FAST'10, section 6.1, observation 7",
-        bounds: &[MAX_SEGMENTS, MAX_WINDOW_SHARE],
+        origin: "FAST'10, section 6.1, observation 7; Mathis and others, 1997",
+        bounds: &[MAX_SEGMENTS, MAX_WINDOW_SHARE, HARMLESS_SEGMENTS],
         ruling: Ruling::Excuses,
         step: Step::Differs(window_size),
     },
@@ -203,6 +215,16 @@ pub static RULES: &[Rule] = &[
         step: Step::Matters(headroom),
     },
     Rule {
+        id: "burst",
+        scope: Scope::Window,
+        sentence: "Packets that are sent again in a few slots of a window only are a burst; a lossy link loses them all the time.",
+        clause: "{metric} {level}, its peers' {peers}: more than theirs in {recurs} of the slots, {allowed} needed",
+        origin: "MooseFS campaign, docs/accuracy.md: a start of many transfers at once",
+        bounds: &[MIN_RECURRENCE],
+        ruling: Ruling::Excuses,
+        step: Step::Matters(burst),
+    },
+    Rule {
         id: "still-window",
         scope: Scope::Window,
         sentence: "A congestion window that stands still belongs to a connection with next to nothing to send, and remembers a loss of long ago.",
@@ -213,12 +235,22 @@ pub static RULES: &[Rule] = &[
         step: Step::Matters(still_window),
     },
     Rule {
+        id: "nothing-resent",
+        scope: Scope::Window,
+        sentence: "A congestion window of connections that send nothing again is not held down by loss; it may remember one of long ago.",
+        clause: "{metric} {level}, its peers' {peers}; {resent} segments/s were sent again",
+        origin: "MooseFS campaign, docs/accuracy.md: idle connections keep a window of two segments",
+        bounds: &[MAX_RESENT],
+        ruling: Ruling::Excuses,
+        step: Step::Matters(nothing_resent),
+    },
+    Rule {
         id: "cost-decides",
         scope: Scope::Window,
-        sentence: "Where work and the time it took are recorded, what the work costs decides; latency and volume only show it.",
+        sentence: "Where work and the time it took are recorded, what the work costs decides; latency and volume only show it, unless this device alone is saturated by the same work.",
         clause: "{metric} {ratio} times its peers'; its work costs {cost} times theirs, {lost} of the time lost",
         origin: "CUG'13; docs/methods.md, work and its cost",
-        bounds: &[],
+        bounds: &[SATURATED, MIN_SATURATED_RATIO, MAX_ALIKE_WORK],
         ruling: Ruling::Explains,
         step: Step::Matters(cost_decides),
     },
@@ -414,9 +446,10 @@ fn window_size(case: &Case) -> Option<Numbers> {
         return None;
     }
     // The method itself is one-sided and works on logarithms, where a spread means something.
-    let is_low = seen.level < MAX_SEGMENTS.value || seen.level <= MAX_WINDOW_SHARE.value * seen.peer_level;
+    let share = (MAX_WINDOW_SHARE.value * seen.peer_level).min(HARMLESS_SEGMENTS.value);
+    let is_low = seen.level < MAX_SEGMENTS.value || seen.level <= share;
     (!is_low || seen.difference().is_nan() || seen.difference() >= 0.0).then(|| {
-        let allowed = MAX_SEGMENTS.value.max(MAX_WINDOW_SHARE.value * seen.peer_level);
+        let allowed = MAX_SEGMENTS.value.max(share);
         Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("allowed", allowed)])
     })
 }
@@ -561,6 +594,18 @@ fn lost_time(case: &Case) -> Option<Numbers> {
     })
 }
 
+/// Whether only this device saturates, by no more work than its peers': then its time in service says no more than that, and how
+/// much slower it is shows in how long requests wait.
+fn waits_while_peers_do_not(case: &Case) -> bool {
+    let (Some(account), Some(work)) = (case.account(), case.reading_of(Metric::Work)) else { return false };
+    let is_saturated = account.service >= SATURATED.value
+        && account.lost() >= 1.0 - SATURATED.value
+        && work.level <= MAX_ALIKE_WORK.value * work.peer_level;
+    is_saturated
+        && case.reading.metric.role() == Role::StorageLatency
+        && case.reading.ratio >= MIN_SATURATED_RATIO.value
+}
+
 fn cost_decides(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
     let is_shown = match seen.metric.role() {
@@ -576,7 +621,7 @@ fn cost_decides(case: &Case) -> Option<Numbers> {
         | Role::Work
         | Role::Context => false,
     };
-    let account = case.account().filter(|_| is_shown)?;
+    let account = case.account().filter(|_| is_shown && !waits_while_peers_do_not(case))?;
     Some(Numbers::of(&[("ratio", seen.ratio), ("cost", account.ratio()), ("lost", account.lost().min(1.0))]))
 }
 
@@ -682,11 +727,32 @@ fn headroom(case: &Case) -> Option<Numbers> {
     })
 }
 
+fn burst(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    let is_burst = seen.metric.role() == Role::Retransmission && seen.recurrence < MIN_RECURRENCE.value;
+    is_burst.then(|| {
+        Numbers::of(&[
+            ("level", seen.level),
+            ("peers", seen.peer_level),
+            ("recurs", seen.recurrence),
+            ("allowed", MIN_RECURRENCE.value),
+        ])
+    })
+}
+
 fn still_window(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
     let is_still = seen.level > LOSS_SEGMENTS.value && seen.movement < MIN_MOVEMENT.value;
     (case.relation() == Relation::Low && seen.metric.role() == Role::Congestion && is_still)
         .then(|| Numbers::of(&[("level", seen.level), ("movement", seen.movement)]))
+}
+
+fn nothing_resent(case: &Case) -> Option<Numbers> {
+    let resent = case.resent().filter(|_| case.relation() == Relation::Low)?;
+    let seen = &case.reading;
+    // Neither is loss known before it could have been seen.
+    (resent.is_nan() || resent < MAX_RESENT.value)
+        .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("resent", resent)]))
 }
 
 /// Whether it has more of something than its peers; silence is no small volume.

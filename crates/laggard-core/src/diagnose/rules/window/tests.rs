@@ -33,6 +33,9 @@ struct Asked {
     others: Vec<(Metric, Vec<f64>)>,
     account: Option<Account>,
     movement: f64,
+    /// Packets sent again to clients: awaited, or their levels.
+    resent: Option<Vec<f64>>,
+    recurrence: Option<f64>,
     is_recorded: bool,
     is_replaced: bool,
     without: Without,
@@ -48,6 +51,8 @@ impl Asked {
             others: Vec::new(),
             account: None,
             movement: f64::NAN,
+            resent: None,
+            recurrence: None,
             is_recorded: true,
             is_replaced: false,
             without: Without::default(),
@@ -60,6 +65,12 @@ impl Asked {
         if !self.load.is_empty() {
             context.keep(&window(Metric::Tps, &self.load));
         }
+        if let Some(resent) = &self.resent {
+            context.expect(Metric::RetransToClients);
+            if !resent.is_empty() {
+                context.keep(&window(Metric::RetransToClients, resent));
+            }
+        }
         let others = self.others.iter().map(|(metric, levels)| window(*metric, levels));
         let windows: Vec<ScoredWindow> = [scored].into_iter().chain(others).collect();
         let accounts = self.account.map(|account| Accounts {
@@ -71,6 +82,7 @@ impl Asked {
             group: None,
         });
         let seen = windows[0].reading_of(MemberIndex::new(MEMBER)).expect("it took part");
+        let seen = Reading { recurrence: self.recurrence.unwrap_or(seen.recurrence), ..seen };
         let case = Case {
             kind: self.kind,
             reading: Reading { score: Score::Exact(9.0), threshold: 1.0, movement: self.movement, ..seen },
@@ -247,6 +259,62 @@ fn a_congestion_window_is_low_at_ten_segments_or_three_tenths() {
     assert_eq!(of_large(30.0), "differs");
     assert_eq!(of_large(30.1), "window-size");
     assert_eq!(of_large(300.0), "window-size", "a large one is no loss");
+    let of_huge = |level: f64| {
+        Asked { movement: 1.0, ..Asked::new(Kind::Server, Metric::CwndToClients, 900.0, level) }.rule()
+    };
+    assert_eq!([of_huge(40.0), of_huge(40.1)], ["differs", "window-size"], "a loss of 0.1 % does no harm");
+}
+
+#[test]
+fn a_congestion_window_without_packets_sent_again_is_not_held_down_by_loss() {
+    let own = |resent: Option<Vec<f64>>| {
+        Asked { movement: 1.0, resent, ..Asked::new(Kind::Server, Metric::CwndToClients, 100.0, 2.0) }.rule()
+    };
+    let rate = |own: f64| Some(vec![0.0, 0.0, 0.0, 0.0, own]);
+    assert_eq!(own(None), "differs", "not recorded");
+    assert_eq!(own(Some(Vec::new())), "nothing-resent", "recorded, and not known yet");
+    assert_eq!(
+        [own(rate(0.0)), own(rate(0.0099)), own(rate(0.01))],
+        ["nothing-resent", "nothing-resent", "differs"]
+    );
+    let other = Asked {
+        movement: 1.0,
+        resent: rate(0.0),
+        ..Asked::new(Kind::Server, Metric::CwndFromClients, 100.0, 2.0)
+    };
+    assert_eq!(other.rule(), "differs", "of the other direction nothing is recorded");
+}
+
+#[test]
+fn packets_sent_again_in_a_few_slots_only_are_a_burst() {
+    let own = |recurrence: f64| {
+        let recurrence = Some(recurrence);
+        Asked { recurrence, ..Asked::new(Kind::Server, Metric::RetransToClients, 0.0, 20.0) }.rule()
+    };
+    assert_eq!([own(0.24), own(0.25), own(1.0)], ["burst", "differs", "differs"]);
+    let steady = window(Metric::RetransToClients, &[1.0, 1.0, 1.0, 1.0, 9.0]);
+    let seen = |member: usize| steady.reading_of(MemberIndex::new(member)).unwrap().recurrence;
+    assert_eq!((seen(4), seen(0)), (1.0, 0.0));
+    let silent = window(Metric::Await, &[1.0, 1.0, 1.0, 1.0, 9.0]);
+    assert!(silent.reading_of(MemberIndex::new(4)).unwrap().recurrence.is_nan(), "it is not asked for");
+}
+
+#[test]
+fn latency_decides_where_one_device_alone_is_saturated_by_the_same_work() {
+    let own = |await_ratio: f64, service: f64, cost: f64, work: f64| {
+        let others = vec![(Metric::Work, vec![0.8, 0.8, 0.8, 0.8, work])];
+        let account = Some(account(service, cost));
+        Asked { account, others, ..Asked::new(Kind::Server, Metric::Await, 10.0, 10.0 * await_ratio) }.rule()
+    };
+    assert_eq!(own(3.0, 0.95, 0.89, 0.8), "differs");
+    assert_eq!(own(2.9, 0.95, 0.89, 0.8), "cost-decides", "it hardly waits");
+    assert_eq!(own(3.0, 0.94, 0.80, 0.8), "cost-decides", "it is not saturated");
+    assert_eq!(own(3.0, 0.95, 0.91, 0.8), "cost-decides", "its work explains it");
+    assert_eq!(
+        [own(9.0, 1.0, 0.8, 0.88), own(9.0, 1.0, 0.8, 0.89)],
+        ["differs", "cost-decides"],
+        "more work"
+    );
 }
 
 #[test]
