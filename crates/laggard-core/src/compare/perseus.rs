@@ -276,4 +276,42 @@ mod tests {
         assert!(last[3] > 1.3 && last[5].is_nan(), "{last:?}");
         assert!(last.iter().enumerate().all(|(member, value)| member == 3 || value.is_nan() || *value < 1.0));
     }
+
+    #[test]
+    fn at_least_so_many_entries_make_a_curve_and_old_ones_are_thinned() {
+        let entries: Vec<Entry> = (0..MIN_ENTRIES).map(entry).collect();
+        assert!(fit(&entries).is_some() && fit(&entries[1..]).is_none());
+        let mut regression = Regression::default();
+        let mut push = |entry: Entry| {
+            regression.slowdowns(&[entry.throughput], &[entry.latency], &[0]);
+            (regression.entries.len(), regression.seen)
+        };
+        assert_eq!(push(Entry { throughput: 0.0, latency: 5.0 }), (0, 0), "an idle device teaches nothing");
+        assert_eq!(push(Entry { throughput: 5.0, latency: 0.0 }), (0, 0), "nor one without latency");
+        let (mut kept, mut seen) = (0, 0);
+        let mut index = 0;
+        while kept < MOST_ENTRIES {
+            (kept, seen) = push(entry(index));
+            index += 1;
+        }
+        assert_eq!(
+            push(Entry { throughput: 50.0, latency: 300.0 }),
+            (kept, seen),
+            "what is slow does not teach"
+        );
+        assert_eq!(push(Entry { throughput: 50.0, latency: 1.0 }).0, 3 * MOST_ENTRIES / 4 + 1);
+        let newest = regression.entries.back().unwrap();
+        assert_eq!(newest.latency, 1.0);
+        assert_eq!(regression.entries[0].latency, entry(1).latency, "every second of the older half");
+    }
+
+    #[test]
+    fn a_cluster_has_more_than_the_least_neighbours() {
+        let kept = |count: usize| {
+            let far = (0..100).map(|_| Entry { throughput: 100.0, latency: 10.0 });
+            let near = (0..count).map(|_| Entry { throughput: 1.0, latency: 1.0 });
+            clustered(&far.chain(near).collect::<Vec<Entry>>()).len() - 100
+        };
+        assert_eq!([kept(MIN_NEIGHBOURS), kept(MIN_NEIGHBOURS + 1)], [0, MIN_NEIGHBOURS + 1]);
+    }
 }

@@ -255,4 +255,45 @@ mod tests {
         let found = fit(&[Row { load, service_s: 0.5, seconds: 5.0 }; 10], 0.005).unwrap();
         assert!((found.read.latency_s - 0.005).abs() < 1e-9);
     }
+
+    #[test]
+    fn sizes_are_of_requests_with_bytes() {
+        let row = |writes: f64, write_bytes: f64| Row {
+            load: Load { writes, write_bytes, ..Load::default() },
+            service_s: 0.1,
+            seconds: 5.0,
+        };
+        let outside = |rows: &[Row], size: f64| Sizes::of(rows).outside(&row(1.0, size).load);
+        assert_eq!(outside(&[row(4.0, 0.0)], 4096.0), 1.0, "no size is known");
+        assert_eq!(outside(&[row(4.0, 0.0), row(2.0, 8192.0)], 1024.0), 4.0);
+        assert_eq!([outside(&[row(2.0, 8192.0)], 4096.0), outside(&[row(2.0, 8192.0)], 8192.0)], [1.0, 2.0]);
+    }
+
+    #[test]
+    fn the_error_of_a_model_is_that_of_the_rows_with_work() {
+        let row = |load: Load, service_s: f64| Row { load, service_s, seconds: 5.0 };
+        let write = |writes: f64, write_bytes: f64| Load { writes, write_bytes, ..Load::default() };
+        let wrong = row(write(10.0, 1e6), 5.0);
+        let only = error(&[wrong], 0.005, &TRUE);
+        assert!(only > 5.0, "{only}");
+        let idle = row(Load::default(), 0.0);
+        assert_eq!(error(&[wrong, idle, idle], 0.005, &TRUE), only, "idle rows are no success");
+        let flushes = row(write(10.0, 0.0), 5.0);
+        let uncounted = row(write(0.0, 1e6), 5.0);
+        assert!(error(&[flushes, idle, idle], 0.005, &TRUE) > 5.0);
+        assert!(error(&[uncounted, idle, idle], 0.005, &TRUE) > 5.0);
+    }
+
+    #[test]
+    fn columns_are_scaled_by_their_largest_and_an_empty_one_is_left() {
+        let row = |reads: f64, read_bytes: f64| Row {
+            load: Load { reads, read_bytes, ..Load::default() },
+            service_s: 0.1,
+            seconds: 5.0,
+        };
+        let scale = scales(&[row(3.0, 2e6), row(7.0, 1e6)]);
+        let mut sorted = scale;
+        sorted.sort_by(f64::total_cmp);
+        assert_eq!(sorted, [1.0, 1.0, 7.0, 2e6]);
+    }
 }

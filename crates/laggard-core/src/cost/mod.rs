@@ -132,3 +132,17 @@ impl Model {
         (seconds > 0.0).then(|| load.bytes() / seconds)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directions_have_names() {
+        assert_eq!(
+            Direction::ALL.map(|direction| Direction::parse(direction.name())),
+            Direction::ALL.map(Some)
+        );
+        assert_eq!(Direction::parse("both"), None);
+    }
+}

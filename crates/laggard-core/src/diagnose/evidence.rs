@@ -281,4 +281,21 @@ mod tests {
         };
         assert!(jitters(2, 3) && !jitters(1, 2));
     }
+
+    #[test]
+    fn of_equally_severe_windows_the_first_is_shown_and_a_ratio_of_zero_says_nothing() {
+        let at = |from: i64, severity: f64, ratio: f64| {
+            let span = (UnixSeconds(from), UnixSeconds(from + 60));
+            Observation { from: span.0, to: span.1, ratio, ..observation(Relation::High, severity) }
+        };
+        let seen = episode(&[at(0, 2.0, 2.0), at(60, 2.0, 8.0), at(120, 3.0, 4.0), at(180, 3.0, 4.0)]);
+        assert_eq!(seen.evidence[&Metric::Await].peak.from, UnixSeconds(120));
+        assert!((seen.evidence[&Metric::Await].ratio() - 4.0).abs() < 1e-9);
+        let zero = episode(&[at(0, 2.0, 0.0), at(60, 2.0, 4.0)]);
+        assert!(
+            (zero.evidence[&Metric::Await].ratio() - 2.0).abs() < 1e-9,
+            "{}",
+            zero.evidence[&Metric::Await].ratio()
+        );
+    }
 }

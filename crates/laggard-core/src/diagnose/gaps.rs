@@ -155,4 +155,30 @@ mod tests {
         }
         assert_eq!(attendance.open(Slot(99)), [hole(Some(1), 40, 100)]);
     }
+
+    #[test]
+    fn a_hole_is_longer_than_its_shortest() {
+        let holes = |pause: u64| {
+            let mut attendance = Attendance::new(1);
+            let mut found = Vec::new();
+            attendance.push(Slot(0), |_| true, &mut found);
+            let open = attendance.open(Slot(pause)).len();
+            attendance.push(Slot(pause), |_| true, &mut found);
+            (found.len(), open)
+        };
+        assert_eq!([holes(SHORTEST_HOLE), holes(SHORTEST_HOLE + 1)], [(0, 0), (1, 1)]);
+        let of_member = |pause: u64| {
+            let mut attendance = Attendance::new(2);
+            let mut found = Vec::new();
+            (0..=pause).for_each(|slot| {
+                attendance.push(
+                    Slot(slot),
+                    |member| member.index() == 0 || slot == 0 || slot == pause,
+                    &mut found,
+                );
+            });
+            found.len()
+        };
+        assert_eq!([of_member(SHORTEST_HOLE), of_member(SHORTEST_HOLE + 1)], [0, 1]);
+    }
 }

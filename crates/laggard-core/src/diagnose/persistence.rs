@@ -402,4 +402,12 @@ mod tests {
         (0..50).for_each(|_| assert!(history.end_window(false, |_| None).is_empty()));
         assert!(history.troubles(ComponentId::new(0)).all(|trouble| trouble.is_open));
     }
+
+    #[test]
+    fn windows_that_were_decided_are_remembered_up_to_a_bound() {
+        let mut memory = Memory::new(1);
+        (0..MOST_WINDOWS as u64 + 1).for_each(|window| memory.decide(WindowIndex(window)));
+        assert_eq!((memory.decided.len(), memory.decided[0]), (MOST_WINDOWS, WindowIndex(1)));
+        assert!(memory.is_first(WindowIndex(0)));
+    }
 }

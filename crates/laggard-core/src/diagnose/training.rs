@@ -410,6 +410,7 @@ mod tests {
         ] {
             assert!(Thresholds::parse(&file.to_toml().replace(from, to)).is_err(), "{to}");
         }
+        assert!(Thresholds::parse(&file.to_toml().replace("oss1 = 2.5", "oss1 = 0.0")).is_ok());
         let wrong = file.to_toml().replace("await", "awaitt");
         assert!(Thresholds::parse(&wrong).unwrap_err().to_string().contains("awaitt"));
     }

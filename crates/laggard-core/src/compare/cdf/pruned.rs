@@ -154,3 +154,27 @@ fn central(ranked: &Ranked) -> usize {
     };
     candidates.iter().copied().min_by_key(spread).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounding does not decide which distances are within a threshold.
+    #[test]
+    fn a_threshold_of_a_whole_distance_allows_just_that_distance() {
+        for size in 1..100 {
+            let window = Window::new((0..3 * size).map(|value| value as f64).collect(), size);
+            let ranked = Ranked::new(&window).expect("nothing is missing");
+            let pivot = Pivot::new(&ranked);
+            for distance in 1..2 * size as u32 {
+                let threshold = ranked.as_score(distance);
+                assert_eq!(pivot.limit(threshold), Some(distance), "{distance} of {size}");
+                assert_eq!(pivot.limit(threshold.next_down()), Some(distance - 1), "{distance} of {size}");
+            }
+            assert_eq!(
+                (pivot.limit(-1.0), pivot.limit(0.0), pivot.limit(f64::NAN)),
+                (Some(0), Some(0), None)
+            );
+        }
+    }
+}

@@ -568,6 +568,133 @@ fn where_all_of_a_server_is_missing_at_once_the_server_was_silent() {
     assert!(both.iter().all(|(_, reason)| *reason == GapReason::ServerSilent("oss0".into())), "{both:?}");
     let one = gaps(&|component| component == 0);
     assert_eq!(one, [("oss0:sd0".to_string(), GapReason::PeersRecorded)]);
+    let single = |server: usize| Observed {
+        name: format!("oss{server}"),
+        server: Some(format!("oss{server}")),
+        ..Observed::default()
+    };
+    let roster = Roster::new(&(0..3).map(single).collect::<Vec<_>>(), None);
+    let samples = (0..300).flat_map(|second| (0..3).map(move |component| (second, component)));
+    let samples = samples.filter(|(second, component)| *component > 0 || !(100..200).contains(second));
+    let samples = samples.map(|(second, component)| sample_of(second, component, Metric::Await, 5.0));
+    let gaps = run(config(&LIMP), roster, samples).0.gaps;
+    assert_eq!(
+        gaps.iter().map(|gap| &gap.reason).collect::<Vec<_>>(),
+        [&GapReason::PeersRecorded],
+        "one disk is no server"
+    );
+}
+
+#[test]
+fn a_slot_stays_open_until_a_sample_newer_by_the_lateness_has_come() {
+    let mut diagnoser = Diagnoser::new(Config { lateness_slots: 2, ..config(&LIMP) }, disks(3));
+    let mut open = |second: i64| {
+        diagnoser.push(sample_of(second, 0, Metric::Await, 5.0));
+        diagnoser.open.iter().map(|slot| slot.start.0).collect::<Vec<i64>>()
+    };
+    assert_eq!([open(0), open(2)], [vec![0], vec![0, 2]]);
+    assert_eq!(open(3), [2, 3]);
+}
+
+#[test]
+fn congestion_windows_of_a_second_are_judged_before_the_window_that_ends_with_it() {
+    let observed: Vec<Observed> = (0..4)
+        .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
+        .collect();
+    let samples = (0..100).flat_map(|second| {
+        (0..4).flat_map(move |server| {
+            let value = |metric| sample_of(second, server, metric, 9.0 + noise(server, second));
+            [value(Metric::WrSec), value(Metric::CwndToClients)]
+        })
+    });
+    let (_, events) = run(config(&LIMP), Roster::new(&observed, None), samples);
+    let windows: Vec<(i64, Metric)> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Window(window) => Some((window.to.0, window.metric)),
+            Event::Persistence { ranking, .. } => {
+                assert!(ranking.is_empty(), "nothing is persistent: {ranking:?}");
+                None
+            }
+        })
+        .collect();
+    let place = |wanted| windows.iter().position(|window| *window == wanted).unwrap();
+    assert!(place((60, Metric::CwndToClients)) < place((60, Metric::WrSec)));
+}
+
+#[test]
+fn gaps_are_listed_up_to_a_bound_and_counted_beyond() {
+    let mut samples = Vec::new();
+    for second in 0..(MOST_GAPS as i64 + 5) * 40 {
+        let missing = second % 40 < 20 && second >= 40;
+        samples.extend(
+            (0..3)
+                .filter(|disk| *disk > 0 || !missing)
+                .map(|disk| sample_of(second, disk, Metric::Await, 5.0)),
+        );
+    }
+    let diagnosis = run(config(&LIMP), disks(3), samples).0;
+    assert_eq!((diagnosis.gaps.len(), diagnosis.more_gaps), (MOST_GAPS, 4));
+}
+
+#[test]
+fn what_is_resolved_is_forgotten_by_the_filters_of_its_group_only() {
+    let names: Vec<Observed> = ["a", "b"]
+        .into_iter()
+        .flat_map(|group| (0..4).map(move |disk| (group, disk)))
+        .map(|(group, disk)| Observed {
+            name: format!("{group}{disk}"),
+            group: Some(group.into()),
+            ..Observed::default()
+        })
+        .collect();
+    let mut diagnoser = Diagnoser::new(config(&LIMP), Roster::new(&names, None));
+    for second in 0..200 {
+        for disk in 0..8 {
+            let level = if disk == 0 || disk == 4 { 80.0 } else { 5.0 };
+            diagnoser.push(sample_of(second, disk, Metric::Await, level * (0.9 + 0.2 * noise(disk, second))));
+        }
+    }
+    diagnoser.resolve(ComponentId::new(0));
+    let remembers = |diagnoser: &Diagnoser, track: usize| {
+        diagnoser.tracks[track].memory.filters[MemberIndex::new(0)].clone().push(3, true)
+    };
+    assert_eq!([remembers(&diagnoser, 0), remembers(&diagnoser, 1)], [false, true]);
+}
+
+#[test]
+fn what_a_stalled_disk_did_is_known_without_its_latency() {
+    let found = servers(
+        &LIMP,
+        400,
+        &[
+            (Metric::WrSec, 4000.0, &|second| if second >= 150 { 0.0 } else { 4000.0 }),
+            (Metric::Tps, 20.0, &|second| if second >= 150 { 0.0 } else { 20.0 }),
+            (Metric::Util, 20.0, &|second| if second >= 150 { 110.0 } else { 20.0 }),
+        ],
+    );
+    assert_eq!((accused(&found), found.incidents[0].cause), (vec!["oss7"], Cause::DiskStall));
+}
+
+#[test]
+fn a_group_of_three_that_could_not_be_compared_makes_the_verdict_undecided() {
+    let with = |members: usize| {
+        let disk = |group: &str, disk: usize| Observed {
+            name: format!("{group}{disk}"),
+            group: Some(group.into()),
+            ..Observed::default()
+        };
+        let observed: Vec<Observed> =
+            (0..4).map(|n| disk("a", n)).chain((0..members).map(|n| disk("b", n))).collect();
+        // The second group is recorded for a few seconds only.
+        let samples = (0..300).flat_map(|second| (0..4 + members).map(move |component| (second, component)));
+        let samples = samples.filter(|(second, component)| *component < 4 || *second < 5);
+        let samples = samples.map(|(second, component)| {
+            sample_of(second, component, Metric::Await, 5.0 + 0.1 * noise(component, second))
+        });
+        run(config(&LIMP), Roster::new(&observed, None), samples).0.is_undecided
+    };
+    assert_eq!([with(2), with(3)], [false, true]);
 }
 
 #[test]
@@ -586,4 +713,6 @@ fn the_metric_that_tells_most_is_one_of_the_cause() {
     assert_eq!((metric, evidence.relation()), (Metric::Cost, Relation::High));
     assert!(found.judged.iter().any(|judged| judged.metric == Metric::Cost), "{:?}", found.judged);
     assert!(found.judged.iter().all(|judged| judged.metric.can_indict()));
+    let said = |members| super::super::incident::UndecidedReason::FewPeers { members }.to_string();
+    assert!(said(1).starts_with("1 member,") && said(2).starts_with("2 members,"));
 }

@@ -506,6 +506,17 @@ fn a_host_short_of_cpu_explains_a_less_severe_loss_of_its_own_time() {
 }
 
 #[test]
+fn a_host_stands_before_its_consequences_however_long_they_last() {
+    let starved = (Metric::CpuWait, Relation::High, 4.0, 100, 200);
+    let mut troubles =
+        troubles_of("oss1", &[(Metric::RetransFromClients, Relation::High, 3.9, 100, 200), starved], false);
+    troubles[0].episode.persistence = 500;
+    let explained = explain(&site_of_three(), troubles, &Without::default());
+    let domains: Vec<Domain> = explained[0].troubles.iter().map(|trouble| trouble.episode.domain).collect();
+    assert_eq!(domains, [Domain::Host, Domain::Network]);
+}
+
+#[test]
 fn loads_that_begin_at_one_moment_are_one_job() {
     let load = |server: &str, from: i64| {
         troubles_of(server, &[(Metric::Work, Relation::High, 2.0, from, 900)], true)
@@ -513,6 +524,10 @@ fn loads_that_begin_at_one_moment_are_one_job() {
     let said = |second: i64| causes([load("oss1", 100), load("oss2", second)].concat());
     assert_eq!(said(400), [("oss1".to_string(), Cause::Load, 2)], "within five minutes");
     assert_eq!(said(401).len(), 2);
+    let three = causes([load("oss1", 100), load("oss2", 100), load("oss3", 200)].concat());
+    assert_eq!(three, [("oss1".to_string(), Cause::Load, 3)]);
+    let alone = explain(&site_of_three(), load("oss1", 100), &Without::default());
+    assert!(alone.len() == 1 && !alone[0].claim.is_merged, "one load is no job of several");
     let fault = troubles_of("oss3", &[(Metric::Cost, Relation::High, 3.0, 100, 900)], false);
     let with_fault = causes([load("oss1", 100), load("oss2", 100), fault].concat());
     assert_eq!(with_fault.len(), 2, "a fault is no part of a job: {with_fault:?}");

@@ -579,7 +579,7 @@ fn work_that_no_peer_has_cannot_be_judged_unless_it_is_far_too_slow() {
         ["differs", "unlike-work"],
         "beyond twice the sizes"
     );
-    assert_eq!([with(2.49, 4.0, 0.0), with(2.51, 4.0, 0.0)], ["unlike-work", "differs"]);
+    assert_eq!([with(2.49, 4.0, 0.0), with(2.5, 4.0, 0.0)], ["unlike-work", "differs"]);
     assert_eq!(
         [with(3.12, 1.0, 1.0), with(3.13, 1.0, 1.0)],
         ["unlike-work", "differs"],
