@@ -19,6 +19,18 @@ const BEFORE_H: f64 = 6.0;
 /// Times slower, and hours of it.
 const FACTORS: [f64; 4] = [2.0, 3.0, 5.0, 10.0];
 const HOURS: [f64; 3] = [1.0, 4.0, 12.0];
+/// Times slower for 10 s of every 2 minutes, and hours after which that must be named.
+const INTERMITTENT: [f64; 2] = [5.0, 10.0];
+const INTERMITTENT_H: f64 = 4.0;
+
+/// What a day has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Slow,
+    Quiet,
+    Intermittent,
+}
+
 /// Which days.
 pub struct Plan {
     /// Other chance than development.
@@ -44,6 +56,10 @@ pub struct Row {
     pub off_min: Option<f64>,
     /// Other parts named on those days.
     pub others: usize,
+    /// Days with a LUN that is slow for 10 s of every 2 minutes ...
+    pub intermittent: usize,
+    /// ... which was named, as slow, within four hours.
+    pub intermittent_named: usize,
     /// Days without a slow LUN ...
     pub quiet: usize,
     /// ... parts that were named as faulty on them ...
@@ -69,7 +85,7 @@ struct Day {
 impl Plan {
     /// Days in all.
     pub fn len(&self) -> u64 {
-        (2 * self.days * Level::ALL.len()) as u64
+        ((2 * self.days + self.days / 2) * Level::ALL.len()) as u64
     }
 
     /// Judges all levels.
@@ -85,12 +101,18 @@ impl Plan {
         let site = |part: usize| Site { hardware: seed(part), priorities: 1, level };
         let (roster, order) = roster(site(0))?;
         let day = |part: usize| {
-            let day = self.day(site(part), seed(part), part < self.days, part, &roster, &order);
+            let sort = match part / self.days {
+                0 => Sort::Slow,
+                1 => Sort::Quiet,
+                _ => Sort::Intermittent,
+            };
+            let day = self.day(site(part), seed(part), sort, part, &roster, &order);
             bar.inc(1);
             day
         };
-        let days: Vec<Day> = (0..2 * self.days).into_par_iter().map(day).collect();
-        let (slow, quiet) = days.split_at(self.days);
+        let days: Vec<Day> = (0..2 * self.days + self.days / 2).into_par_iter().map(day).collect();
+        let (slow, others) = days.split_at(self.days);
+        let (quiet, intermittent) = others.split_at(self.days);
         let mut off: Vec<f64> = slow.iter().filter_map(|day| day.off_min).collect();
         Ok(Row {
             level: level.name(),
@@ -99,6 +121,8 @@ impl Plan {
             right: slow.iter().filter(|day| day.is_right).count(),
             off_min: (!off.is_empty()).then(|| laggard_core::stats::median(&mut off)),
             others: slow.iter().map(|day| day.others).sum(),
+            intermittent: intermittent.len(),
+            intermittent_named: intermittent.iter().filter(|day| day.is_right).count(),
             quiet: quiet.len(),
             faults: quiet.iter().map(|day| day.faults).sum(),
             mishaps: quiet.iter().map(|day| day.mishaps).sum(),
@@ -110,7 +134,7 @@ impl Plan {
         &self,
         site: Site,
         seed: u64,
-        is_slow: bool,
+        sort: Sort,
         part: usize,
         roster: &Roster,
         order: &[ComponentId],
@@ -119,11 +143,22 @@ impl Plan {
         let (lun, factor, hours) =
             (chance.below(LUNS), FACTORS[part % FACTORS.len()], HOURS[part / FACTORS.len() % HOURS.len()]);
         let (from_s, to_s) = (BEFORE_H * 3600.0, (BEFORE_H + hours) * 3600.0);
-        let slow = Incident { happening: Happening::SlowLun { lun, factor }, from_s, to_s };
-        let incidents = if is_slow { vec![slow] } else { Vec::new() };
+        let incidents = match sort {
+            Sort::Slow => vec![Incident { happening: Happening::SlowLun { lun, factor }, from_s, to_s }],
+            Sort::Intermittent => {
+                let factor = INTERMITTENT[part % INTERMITTENT.len()];
+                let happening = Happening::IntermittentLun { lun, factor };
+                vec![Incident { happening, from_s, to_s: f64::INFINITY }]
+            }
+            Sort::Quiet => Vec::new(),
+        };
         let mut production = Production::new(site, INTERVAL_S, seed, incidents);
         let mut ours = Watch::ours(roster, &self.ours);
-        let end_s = if is_slow { to_s + 1800.0 } else { 86_400.0 };
+        let end_s = match sort {
+            Sort::Slow => to_s + 1800.0,
+            Sort::Intermittent => from_s + INTERMITTENT_H * 3600.0,
+            Sort::Quiet => 86_400.0,
+        };
         for _ in 0..(end_s / f64::from(INTERVAL_S)) as u32 {
             ours.push(&production.next_slot(), order);
         }
@@ -131,7 +166,7 @@ impl Plan {
         let component = |lun: usize| order[site.index(Attachment { lun, priority: 0 })];
         let was_slow =
             |id: ComponentId| production.mishaps().iter().any(|mishap| component(mishap.lun) == id);
-        if !is_slow {
+        if sort == Sort::Quiet {
             let mishaps = found.iter().filter(|found| found.explains.iter().any(|id| was_slow(*id))).count();
             return Day { faults: found.len(), mishaps, loads: told.len(), ..Day::default() };
         }
@@ -154,18 +189,20 @@ impl Plan {
 /// The table.
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::from(
-        "| load | slow LUNs | named | as slow | dated within, median | other faults named | quiet days | faults named | of them real | loads told |\n\
-         |---|---|---|---|---|---|---|---|---|---|\n",
+        "| load | slow LUNs | named | as slow | dated within, median | other faults named | intermittent LUNs | named | quiet days | faults named | of them real | loads told |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for row in rows {
         let off = row.off_min.map_or("-".into(), |off| format!("{off:.0} min"));
         text += &format!(
-            "| {} | {} | {} | {} | {off} | {} | {} | {} | {} | {} |\n",
+            "| {} | {} | {} | {} | {off} | {} | {} | {} | {} | {} | {} | {} |\n",
             row.level,
             row.slow,
             row.named,
             row.right,
             row.others,
+            row.intermittent,
+            row.intermittent_named,
             row.quiet,
             row.faults,
             row.mishaps,

@@ -184,7 +184,8 @@ impl Production {
         let [reads, writes] = self.load.share(lun);
         let requests = (offer.bulk[0] * reads + offer.bulk[1] * writes + self.load.extra(lun).bytes) / BULK;
         let touching = active.iter().filter(|incident| incident.happening.luns().contains(&lun));
-        let slower = touching.map(|incident| incident.happening.delay(lun, self.now - incident.from_s).0);
+        let slower = touching
+            .map(|incident| incident.happening.delay(lun, self.now - incident.from_s, self.interval_s).0);
         requests * self.bulk_s(lun) * slower.product::<f64>()
     }
 
@@ -202,7 +203,7 @@ impl Production {
             .map(|rate| rate * pace / BULK * seconds);
         let (mut slower, mut extra_s, mut own) = (1.0, 0.0, 0.0);
         for incident in touching {
-            let (factor, most_s, share) = incident.happening.delay(lun, self.now - incident.from_s);
+            let (factor, most_s, share) = incident.happening.delay(lun, self.now - incident.from_s, seconds);
             slower *= factor;
             // A request meets the error or not; in a slot with errors, some are met again and again.
             if share > 0.0 && self.chance.happens(share) {

@@ -54,6 +54,13 @@ pub enum Happening {
         /// Times its service time.
         factor: f64,
     },
+    /// One LUN takes longer for every request, for 10 s of every 2 minutes.
+    IntermittentLun {
+        /// `0..LUNS`.
+        lun: usize,
+        /// Times its service time, while it is slow.
+        factor: f64,
+    },
     /// One LUN has a load of its own, read bytes per second.
     LunWorkload {
         /// `0..LUNS`.
@@ -97,6 +104,10 @@ const RESET_S: f64 = 1200.0;
 const LONGEST_WAIT_S: f64 = 103.0;
 
 /// Servers of an array on its `a` controller; the paper's events (fs49, 50, 53, 54 of ddn12; fs84, 88 on ddn16b) say which.
+/// Seconds for which an intermittent LUN is slow, and from the beginning of one such time to the next.
+const SLOW_S: f64 = 10.0;
+const SLOW_EVERY_S: f64 = 120.0;
+
 const ON_A: [usize; 4] = [0, 1, 4, 5];
 
 impl Happening {
@@ -109,7 +120,9 @@ impl Happening {
             | Happening::PathsLost { array, .. }
             | Happening::LunResets { array, .. }
             | Happening::DrawerErrors { array, .. } => array,
-            Happening::SlowLun { lun, .. } | Happening::LunWorkload { lun, .. } => lun / LUNS_PER_ARRAY,
+            Happening::SlowLun { lun, .. }
+            | Happening::IntermittentLun { lun, .. }
+            | Happening::LunWorkload { lun, .. } => lun / LUNS_PER_ARRAY,
             Happening::SlowWithoutLoad { attachment, .. } => attachment.array(),
         }
     }
@@ -147,9 +160,15 @@ impl Happening {
         }
     }
 
-    /// Times the service time of a LUN, and seconds that a request waits beside, at most, and the share that does.
-    pub fn delay(&self, lun: usize, after_s: f64) -> (f64, f64, f64) {
+    /// Times the service time of a LUN in a slot, and seconds that a request waits beside, at most, and the share that does.
+    pub fn delay(&self, lun: usize, after_s: f64, slot_s: f64) -> (f64, f64, f64) {
         match *self {
+            Happening::IntermittentLun { lun: slow, factor } if slow == lun => {
+                let since_s = after_s.rem_euclid(SLOW_EVERY_S);
+                let slow_s = (SLOW_S - since_s).clamp(0.0, slot_s)
+                    + (since_s + slot_s - SLOW_EVERY_S).clamp(0.0, SLOW_S);
+                (1.0 + (factor - 1.0) * (slow_s / slot_s).min(1.0), 0.0, 0.0)
+            }
             Happening::SlowLun { lun: slow, factor } if slow == lun => (factor, 0.0, 0.0),
             Happening::LunResets { .. } if after_s < RESET_S => (1.0, LONGEST_WAIT_S, 0.5),
             Happening::DrawerErrors { luns, .. } if lun % LUNS_PER_ARRAY < luns => (1.0, 0.6, 0.25),
@@ -163,9 +182,9 @@ impl Happening {
             return false;
         }
         match *self {
-            Happening::SlowLun { lun, .. } | Happening::LunWorkload { lun, .. } => {
-                lun == attachment.lun && attachment.priority == 0
-            }
+            Happening::SlowLun { lun, .. }
+            | Happening::IntermittentLun { lun, .. }
+            | Happening::LunWorkload { lun, .. } => lun == attachment.lun && attachment.priority == 0,
             Happening::SlowWithoutLoad { attachment: slow, .. } => slow == attachment,
             Happening::DrawerErrors { luns, .. } => {
                 attachment.lun % LUNS_PER_ARRAY < luns && attachment.priority == 0
