@@ -333,3 +333,14 @@ impl Case<'_> {
         self.reading.presence < ABSENT_PRESENCE.value && self.reading.peer_presence > PEERS_PRESENCE.value
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_of_the_samples_that_are_present_and_truly_above() {
+        assert_eq!(share_above(&[1.0, 2.0, 3.0, f64::NAN], 2.0), 1.0 / 3.0);
+        assert_eq!(share_above(&[f64::NAN], 2.0), 0.0);
+    }
+}

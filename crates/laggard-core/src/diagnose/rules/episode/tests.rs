@@ -238,6 +238,22 @@ fn links_and_hosts_name_their_own_causes() {
 }
 
 #[test]
+fn a_shortage_that_was_short_does_not_rename_a_trouble_that_lasts() {
+    let with = |seconds: i64| {
+        let mut episode = episode(&[
+            (Metric::CpuWait, Relation::High, 4.0, 5.0),
+            (Metric::MemoryWait, Relation::High, 4.0, 5.0),
+        ]);
+        for (metric, seconds) in [(Metric::CpuWait, 400), (Metric::MemoryWait, seconds)] {
+            let evidence = episode.evidence.get_mut(&metric).expect("seen");
+            (evidence.from, evidence.to) = (UnixSeconds(0), UnixSeconds(seconds));
+        }
+        cause(Kind::Server, &trouble(episode, false), &Without::default()).cause
+    };
+    assert_eq!([with(199), with(200)], [Cause::CpuStarved, Cause::MemoryPressure], "half of it");
+}
+
+#[test]
 fn a_queue_that_hardly_varies_says_nothing_of_a_neighbour() {
     // Late by the same but for a little, and less so with the queue: with a queue that varies it is a neighbour's turn.
     let pieces = |step: f64| -> Vec<SlowPiece> {

@@ -286,6 +286,18 @@ fn a_server_is_down_if_nine_tenths_of_its_luns_are_lost() {
 }
 
 #[test]
+fn a_preferred_path_with_a_load_takes_no_load_from_others() {
+    // The first path is busy and the second idle: that is how it should be, and nothing is lost.
+    let topology = topology();
+    let second = topology.attachments.iter().find(|(_, known)| known.lun == "ddn2.05" && known.priority == 2);
+    let seen = [
+        (primary("ddn2.05"), trouble(Relation::High, 1000)),
+        (second.expect("a second path").0.clone(), trouble(Relation::Idle, 1000)),
+    ];
+    assert!(explained(&seen).iter().all(|(_, rule)| *rule != "lost-attachment"), "{:?}", explained(&seen));
+}
+
+#[test]
 fn one_lost_lun_names_the_attachment_and_two_their_server() {
     let name = |luns: usize| explained(&lost("fs5", luns, 1000)).remove(0).0;
     assert!(name(1).starts_with("ddn2.") && name(1).ends_with(".fs5"), "{}", name(1));
