@@ -28,7 +28,7 @@ enum Kind {
 /// FAST'10's test bench, by the second
 #[derive(ClapArgs)]
 struct BenchArgs {
-    /// pvfs-10-10, pvfs-6-12, lustre-10-10 or lustre-6-12
+    /// pvfs-10-10, pvfs-6-12, lustre-10-10, lustre-6-12, or one of the harder bench, such as gluster-4-5
     #[arg(long, default_value = "lustre-10-10")]
     cluster: String,
 
@@ -120,9 +120,12 @@ fn write(directory: &Path, name: &str, text: &str) -> Result<(), String> {
 
 fn run_bench(args: &BenchArgs) -> Result<(), String> {
     let cluster = Cluster::parse(&args.cluster, args.seed).ok_or_else(|| {
+        let known = Cluster::all(0).into_iter().chain(Cluster::harder(0));
+        let plain = |cluster: Cluster| cluster.name().to_lowercase().replace(['/', ' '], "-");
         format!(
-            "--cluster {}: the clusters are pvfs-10-10, pvfs-6-12, lustre-10-10, lustre-6-12",
-            args.cluster
+            "--cluster {}: the clusters are {}",
+            args.cluster,
+            known.map(plain).collect::<Vec<_>>().join(", ")
         )
     })?;
     let names = |names: Vec<&str>| names.join(", ");
