@@ -312,6 +312,12 @@ impl Case<'_> {
         known.of(self.member)
     }
 
+    /// Of more work than the peers': the share of the extra time in service that it explains. Nothing of all else.
+    pub fn by_load(&self) -> Option<f64> {
+        let account = self.account().filter(|_| self.reading.metric.role() == Role::Work)?;
+        Some(account.by_load(self.reading.peer_level)).filter(|share| !share.is_nan())
+    }
+
     /// How its level relates to its peers', whatever the difference.
     pub fn relation(&self) -> Relation {
         let seen = &self.reading;

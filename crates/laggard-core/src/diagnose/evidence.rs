@@ -30,6 +30,8 @@ pub struct Observation {
     pub relation: Relation,
     /// Whether the component jitters and its peers do not.
     pub jitters: bool,
+    /// Of more work than the peers': the share of the extra time in service that it explains. Nothing of all else.
+    pub by_load: Option<f64>,
 }
 
 impl Observation {
@@ -45,6 +47,7 @@ impl Observation {
             ratio: seen.ratio,
             relation,
             jitters: false,
+            by_load: None,
         }
     }
 }
@@ -66,6 +69,8 @@ pub struct Evidence {
     log_ratio: f64,
     relations: [u32; Relation::ALL.len()],
     jittery: u32,
+    /// Sum over the windows in which it is known, and their number.
+    by_load: (f64, u32),
 }
 
 impl Evidence {
@@ -80,6 +85,7 @@ impl Evidence {
             log_ratio: 0.0,
             relations: [0; Relation::ALL.len()],
             jittery: 0,
+            by_load: (0.0, 0),
         };
         evidence.add(first);
         evidence
@@ -96,6 +102,14 @@ impl Evidence {
         self.log_ratio += if seen.ratio > 0.0 { seen.ratio.ln() } else { 0.0 };
         self.relations[seen.relation as usize] += 1;
         self.jittery += u32::from(seen.jitters);
+        if let Some(by_load) = seen.by_load {
+            self.by_load = (self.by_load.0 + by_load, self.by_load.1 + 1);
+        }
+    }
+
+    /// Share of the extra time in service that a load explains, on average; none where it is not known.
+    pub fn by_load(&self) -> Option<f64> {
+        (self.by_load.1 > 0).then(|| self.by_load.0 / f64::from(self.by_load.1))
     }
 
     /// Score over threshold, geometric mean over the anomalous windows.
@@ -230,6 +244,7 @@ mod tests {
             ratio: 2.0,
             relation,
             jitters: false,
+            by_load: None,
         }
     }
 
@@ -280,6 +295,14 @@ mod tests {
             episode(&(0..of).map(seen).collect::<Vec<_>>()).evidence[&Metric::Await].jitters()
         };
         assert!(jitters(2, 3) && !jitters(1, 2));
+    }
+
+    #[test]
+    fn the_share_of_a_load_is_the_mean_of_the_windows_in_which_it_is_known() {
+        let with = |by_load: Option<f64>| Observation { by_load, ..observation(Relation::High, 2.0) };
+        let seen = episode(&[with(Some(0.5)), with(None), with(Some(1.0))]);
+        assert_eq!(seen.evidence[&Metric::Await].by_load(), Some(0.75));
+        assert_eq!(episode(&[with(None)]).evidence[&Metric::Await].by_load(), None);
     }
 
     #[test]

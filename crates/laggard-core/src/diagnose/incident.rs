@@ -46,6 +46,11 @@ pub struct Incident {
 }
 
 impl Incident {
+    /// Of a load: the share of the extra time in service that it explains, where that is recorded.
+    pub fn share_of_slowness(&self) -> Option<f64> {
+        self.episode.evidence.get(&Metric::Work).filter(|_| self.cause.is_observation())?.by_load()
+    }
+
     /// The metric that says most about the cause, with its evidence.
     pub fn telling(&self) -> Option<(Metric, &Evidence)> {
         let strongest = |is_wanted: &dyn Fn(Metric, &Evidence) -> bool| {

@@ -150,6 +150,7 @@ impl Track {
             let usual = *usual_variation.get_or_insert_with(|| peers_variation(&scored.window));
             let seen = Observation {
                 jitters: site::jitters(stats::variation(scored.window.of(row)), usual),
+                by_load: case.by_load(),
                 ..Observation::new(span.0, span.1, &case.reading, decision.relation)
             };
             let onset = self.onset(member, bench.grid);

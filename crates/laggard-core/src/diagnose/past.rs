@@ -63,6 +63,7 @@ impl Past {
             ratio: effect.effect.exp(),
             relation: Relation::High,
             jitters: false,
+            by_load: None,
         };
         let fresh = || SlowTime { episode: Episode::default(), numbers, is_open: true };
         let open = self.open.get_or_insert_with(fresh);

@@ -344,6 +344,7 @@ mod tests {
             ratio: 2.0,
             relation: crate::diagnose::case::Relation::High,
             jitters: false,
+            by_load: None,
         };
         let method = &crate::compare::cost::COST;
         Finding { metric: Metric::Cost, method, onset: UnixSeconds(from), seen, slow: Vec::new() }

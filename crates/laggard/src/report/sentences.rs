@@ -104,7 +104,10 @@ pub fn summary(session: &Session, incident: &Incident) -> String {
         let ratio = incident.telling().map_or(f64::NAN, |(_, evidence)| evidence.ratio());
         return format!("the same work costs all members {} times what it did before", number(ratio));
     }
-    let shown = incident.telling().map_or_else(String::new, |(metric, evidence)| shows(metric, evidence));
+    let mut shown = incident.telling().map_or_else(String::new, |(metric, evidence)| shows(metric, evidence));
+    if let Some(share) = incident.share_of_slowness() {
+        shown += &format!("; that is {:.0} % of its extra time in service", 100.0 * share);
+    }
     if incident.explains.len() < 2 {
         return shown;
     }

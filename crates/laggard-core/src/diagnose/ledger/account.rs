@@ -44,6 +44,13 @@ impl Account {
         self.effect.exp()
     }
 
+    /// Share of the time in service beyond the peers' that more work than theirs explains.
+    pub fn by_load(&self, peer_cost: f64) -> f64 {
+        let usual = self.peer_effect.exp();
+        let (extra_service, extra_cost) = (self.service - peer_cost * usual, (self.cost - peer_cost) * usual);
+        (extra_cost / extra_service.max(extra_cost)).max(0.0)
+    }
+
     /// Share of the time that was lost: in service beyond what the peers would have been.
     pub fn lost(&self) -> f64 {
         self.service - self.cost * self.peer_effect.exp().max(1.0)
@@ -117,5 +124,32 @@ impl Accounts {
         let scores = scores.into_iter().map(Score::Exact).collect();
         let levels = Levels::booked(track.metric, levels, spread);
         ScoredWindow::booked(track, self.index, members, window, scores, thresholds, levels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_explains_as_much_of_the_extra_time_as_it_costs() {
+        let account = |service: f64, cost: f64, peer_effect: f64| Account {
+            seconds: 40.0,
+            service,
+            cost,
+            effect: 0.0,
+            peer_effect,
+            spread: 0.02,
+            unlike: Unlike { size: 1.0, mix: 0.0 },
+        };
+        assert_eq!(account(0.5, 0.5, 0.0).by_load(0.25), 1.0);
+        assert_eq!(account(0.75, 0.5, 0.0).by_load(0.25), 0.5, "as much again is slowness");
+        assert_eq!(account(0.4, 0.5, 0.0).by_load(0.25), 1.0, "it is faster than its peers");
+        assert_eq!(
+            account(1.0, 0.5, 2.0_f64.ln()).by_load(0.25),
+            1.0,
+            "all are twice as slow as the model says"
+        );
+        assert_eq!(account(0.5, 0.2, 0.0).by_load(0.25), 0.0, "it has less to do");
     }
 }

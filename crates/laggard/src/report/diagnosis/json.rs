@@ -49,6 +49,9 @@ struct Problem<'a> {
     last_seen: String,
     ongoing: bool,
     explains: Vec<&'a str>,
+    /// Of a load: the share of the extra time in service that it explains, where that is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share_of_slowness: Option<f64>,
     /// What FAST'10's checklist alone would say.
     checklist: &'static str,
     next: String,
@@ -205,6 +208,7 @@ fn problem<'a>(session: &'a Session, incident: &'a Incident) -> Problem<'a> {
         last_seen: time::format(incident.last),
         ongoing: incident.is_open,
         explains: incident.explains.iter().map(|&id| session.roster.name(id)).collect(),
+        share_of_slowness: incident.share_of_slowness(),
         checklist: checklist(|metric| incident.episode.evidence.contains_key(&metric)).name(),
         next: advice::next(session, incident),
         evidence: evidence.into_iter().map(proof).collect(),

@@ -17,6 +17,7 @@ fn observation(relation: Relation, severity: f64, ratio: f64) -> Observation {
         ratio,
         relation,
         jitters: false,
+        by_load: None,
     }
 }
 

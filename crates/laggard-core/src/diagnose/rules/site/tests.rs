@@ -204,6 +204,7 @@ fn trouble(relation: Relation, first_s: i64) -> Episode {
         ratio: 2.5,
         relation,
         jitters: false,
+        by_load: None,
     };
     episode.observe(Metric::Await, &CDF, UnixSeconds(first_s), seen);
     episode.persistence = 5;
@@ -471,6 +472,7 @@ fn troubles_of(server: &str, seen: &[(Metric, Relation, f64, i64, i64)], is_load
             ratio: 2.0,
             relation,
             jitters: false,
+            by_load: None,
         };
         episode.observe(metric, &CDF, UnixSeconds(from), seen);
         Trouble { component, episode, is_load, is_open: false }
