@@ -59,7 +59,8 @@ fn all(session: &Session, component: ComponentId) -> Vec<Tally> {
     for excused in diagnosis.excused.iter().filter(|excused| excused.component == component) {
         tallies.push(tally(&excused.by, (excused.episode.first, excused.episode.last)));
     }
-    for incident in diagnosis.incidents.iter().filter(|incident| incident.explains.contains(&component)) {
+    let told = diagnosis.incidents.iter().chain(&diagnosis.observations);
+    for incident in told.filter(|incident| incident.explains.contains(&component)) {
         let span = (incident.first, incident.last);
         tallies.extend(incident.named_by.iter().map(|spoken| tally(spoken, span)));
         tallies.push(tally(&incident.found_by, span));

@@ -21,8 +21,9 @@ use std::collections::{HashMap, HashSet};
 impl Diagnoser {
     /// The diagnosis as of now.
     pub fn diagnosis(&self) -> Diagnosis {
-        let (troubles, excused) = self.troubles();
-        let explained = site::explain(&self.roster, troubles, &self.config.without);
+        let (troubles, mut excused) = self.troubles();
+        let (explained, not_told) = site::explain(&self.roster, troubles, &self.config.without);
+        excused.extend(not_told);
         let mut found: Vec<Incident> = explained.into_iter().map(|found| self.incident(found)).collect();
         found.extend(self.slow_groups());
         found.sort_by(|a, b| b.impact.total_cmp(&a.impact).then_with(|| a.component.cmp(&b.component)));

@@ -475,11 +475,6 @@ fn load(seen: &Symptoms) -> Option<Numbers> {
     seen.is_load.then(|| Numbers::of(&[("windows", f64::from(windows))]))
 }
 
-/// Whether a load is worth a line: more work than the peers'. Volume and latency alone only help to find lost attachments.
-pub fn is_told(load: &Trouble) -> bool {
-    load.episode.evidence.get(&Metric::Work).is_some_and(|work| work.relation() == Relation::High)
-}
-
 fn own_work(seen: &Symptoms) -> Option<Numbers> {
     let is_hog = seen.work.is_some() && seen.kind == Kind::Server && lasts(seen.work, seen.cost);
     is_hog.then(|| Numbers::of(&[("work_windows", windows(seen.work)), ("slow_windows", windows(seen.cost))]))

@@ -16,6 +16,7 @@ pub use super::bound::{Bound, Numbers};
 
 use super::cause::Cause;
 use super::incident::UndecidedReason;
+use super::persistence::Trouble;
 use episode::{Impact, Symptoms};
 use site::{Claim, GroupEffect, GroupState, SharedTrouble, Site};
 
@@ -77,7 +78,7 @@ impl Ruling {
 /// The step at which a rule is asked, and the function that says whether it speaks, with the numbers it speaks upon.
 #[derive(Clone, Copy)]
 pub enum Step {
-    /// Window: does the score exceed the threshold? Asked first; components of which it does not are cases only if they are asked for.
+    /// Window: does the score exceed the threshold? Components of which it does not are cases only if they are asked for.
     Exceeds(fn(&super::case::Case) -> Option<Numbers>),
     /// Window: does the component differ from its peers? A rule that speaks says no.
     Differs(fn(&super::case::Case) -> Option<Numbers>),
@@ -97,6 +98,8 @@ pub enum Step {
     Together(fn(&Site, Vec<Claim>) -> Vec<Claim>),
     /// Site: why are the components behind one part in trouble?
     SharedCause(fn(&SharedTrouble) -> Option<Cause>),
+    /// Site: is a load worth a line? A rule that speaks says no.
+    Told(fn(&Trouble) -> Option<Numbers>),
     /// Site: is a whole group slow against its own past?
     Group(fn(&GroupEffect) -> Option<Numbers>),
     /// Site: why can a group not be judged?

@@ -7,19 +7,19 @@
 
 mod parts;
 
-use super::episode::{self, Named};
+use super::episode::{self, Named, Spoken};
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Method;
 use crate::diagnose::case::Relation;
 use crate::diagnose::cause::Cause;
 use crate::diagnose::evidence::{Episode, Evidence};
-use crate::diagnose::incident::{UndecidedGroup, UndecidedReason};
+use crate::diagnose::incident::{Excused, UndecidedGroup, UndecidedReason};
 use crate::diagnose::persistence::Trouble;
 use crate::grid::{FEWEST_PEERS, Params};
 use crate::ids::{ComponentId, UnixSeconds};
 use crate::model::groups::Component;
 use crate::model::metric::Domain;
-use crate::model::{Kind, Part, Roster};
+use crate::model::{Kind, Metric, Part, Roster};
 use parts::{
     alone, controller_of_servers, dense_part, host_explains, is_unused, lost_attachments, lost_luns, one_job,
     parts_down,
@@ -134,6 +134,16 @@ pub static RULES: &[Rule] = &[
         bounds: &[],
         ruling: Ruling::Explains,
         step: Step::Part(alone),
+    },
+    Rule {
+        id: "no-extra-work",
+        scope: Scope::Site,
+        sentence: "A load is told where its work costs more than the peers'; more volume or latency alone only helps to find lost attachments.",
+        clause: "{metrics} metrics are above the peers', and the work is not",
+        origin: "uneven quiet days, simulated",
+        bounds: &[],
+        ruling: Ruling::Excuses,
+        step: Step::Told(no_extra_work),
     },
     Rule {
         id: "unused-paths",
@@ -366,18 +376,37 @@ pub struct Explained {
     pub troubles: Vec<Trouble>,
 }
 
-/// The parts that explain the components in trouble, then those that explain loads.
-pub fn explain(roster: &Roster, troubles: Vec<Trouble>, without: &Without) -> Vec<Explained> {
+/// The parts that explain the components in trouble, then those that explain loads; and loads that are not worth a line.
+pub fn explain(roster: &Roster, troubles: Vec<Trouble>, without: &Without) -> (Vec<Explained>, Vec<Excused>) {
     let numbered = troubles.into_iter().enumerate().map(|(index, trouble)| (TroubleId(index), trouble));
     let (loads, open): (BTreeMap<_, _>, BTreeMap<_, _>) = numbered.partition(|(_, trouble)| trouble.is_load);
     let mut site = Site { roster, without, open, loads, lost: Vec::new() };
     site.lost = lost_luns(&site);
     let mut explained = site.claims();
     // What is left of the loads is told, too, by the same parts.
-    site.open =
-        std::mem::take(&mut site.loads).into_iter().filter(|(_, load)| episode::is_told(load)).collect();
+    let mut excused = Vec::new();
+    for (id, load) in std::mem::take(&mut site.loads) {
+        match not_told(&load, without) {
+            Some(by) => excused.push(Excused { component: load.component, by, episode: load.episode }),
+            None => drop(site.open.insert(id, load)),
+        }
+    }
     explained.extend(site.claims());
-    explained
+    (explained, excused)
+}
+
+/// The rule that says that a load is not worth a line, if there is one.
+fn not_told(load: &Trouble, without: &Without) -> Option<Spoken> {
+    RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| match rule.step {
+        Step::Told(speaks) => Some(Spoken { rule, metric: None, numbers: speaks(load)? }),
+        _ => None,
+    })
+}
+
+fn no_extra_work(load: &Trouble) -> Option<Numbers> {
+    let evidence = &load.episode.evidence;
+    let has_work = evidence.get(&Metric::Work).is_some_and(|work| work.relation() == Relation::High);
+    (!has_work).then(|| Numbers::of(&[("metrics", evidence.len() as f64)]))
 }
 
 impl Site<'_> {
@@ -467,7 +496,7 @@ impl Site<'_> {
         };
         let speaks = |rule: &'static Rule| {
             let Step::SharedCause(speaks) = rule.step else { return None };
-            let spoken = episode::Spoken { rule, metric: None, numbers: Numbers::NONE };
+            let spoken = Spoken { rule, metric: None, numbers: Numbers::NONE };
             Some(Named { cause: speaks(&shared)?, spoken: vec![spoken] })
         };
         let found = RULES.iter().filter(|rule| self.without.asks(rule)).find_map(speaks);

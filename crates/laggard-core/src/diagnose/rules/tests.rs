@@ -14,6 +14,7 @@ fn ids_are_unique_and_rules_stand_in_the_table_of_their_scope() {
             Step::Part(_)
             | Step::Together(_)
             | Step::SharedCause(_)
+            | Step::Told(_)
             | Step::Group(_)
             | Step::Judged(_)
             | Step::HasData(_) => Scope::Site,

@@ -4,10 +4,14 @@
 //! always: a difference that nothing excuses indicts. Trained thresholds are judged as published: what exceeds them indicts,
 //! and the rules only say how the level relates to the peers'.
 
+mod network;
+mod work;
+
+pub use work::{MIN_WORK, cost_threshold};
+
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Score;
-use crate::cost::SECTOR;
-use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Reading, Relation};
+use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Relation};
 use crate::diagnose::cause::Cause;
 use crate::model::metric::{Harm, Role};
 use crate::model::{Kind, Metric};
@@ -24,51 +28,6 @@ pub const MIN_LATENCY_MS: Bound = Bound::new("min_latency", 0.02, "ms");
 const MIN_LATENCY_RATIO: Bound = Bound::new("min_latency_ratio", 1.4, "times the peers'");
 /// Times its peers' level, in all other metrics.
 const MIN_RATIO: Bound = Bound::new("min_ratio", 1.1, "times the peers'");
-/// Times what the same work costs its peers at which a device is slow ...
-const MIN_COST_RATIO: Bound = Bound::new("min_cost_ratio", 1.25, "times the peers' cost");
-/// ... and robust standard deviations of its peers' differences.
-const MIN_COST_SPREADS: Bound = Bound::new("min_cost_spreads", 5.0, "robust standard deviations");
-/// Requests this many times beyond the sizes of the peers' are of another kind: a slow disk that merges less has twice as many.
-const MIN_UNLIKE_SIZE: Bound = Bound::new("min_unlike_size", 2.0, "times larger or smaller than the peers'");
-/// Where the data of a request lie makes it dearer or cheaper by this factor, at most.
-const LOCALITY: Bound = Bound::new("locality", 2.5, "times the cost of a request");
-/// Seconds of a window that must be lost to a slow device ...
-const MIN_LOST_S: Bound = Bound::new("min_lost_time", 4.0, "s of the window");
-/// ... and at least this share of it.
-const MIN_LOST_SHARE: Bound = Bound::new("min_lost_share", 0.005, "of the time");
-/// Share of the time that a component's work must cost beyond its peers' to be a load of its own.
-pub const MIN_WORK: Bound = Bound::new("min_work", 0.15, "of the time");
-/// Share of a server's extra work that came by the network: then no process of the server does it.
-const MIN_BY_NETWORK: Bound = Bound::new("min_by_network", 0.5, "of its extra bytes");
-/// Share of a server's extra traffic that its disk read or wrote: then it is the file system's own.
-const MIN_BY_DISK: Bound = Bound::new("min_by_disk", 0.5, "of its extra bytes");
-/// The network tells what disks are asked for where it carried this share of the bytes of the peers' disks.
-const MIN_ACCOUNTED: Bound = Bound::new("min_accounted", 0.8, "of the peers' bytes");
-/// Otherwise extra work is of another kind than the peers' by its request size ...
-const MIN_SIZE_RATIO: Bound =
-    Bound::new("min_size_ratio", 2.0, "times the peers' request size, or a part of it");
-/// ... or by the share of it that is read.
-const MIN_READ_DIFFERENCE: Bound = Bound::new("min_read_difference", 0.5, "more or less of it read");
-/// Segments at which a congestion window is held down ...
-const MAX_SEGMENTS: Bound = Bound::new("max_window", 10.0, "segments");
-/// ... or the share of its peers' window.
-const MAX_WINDOW_SHARE: Bound = Bound::new("max_window_share", 0.3, "of the peers'");
-/// Segments above which a window tells of no harm: the loss that holds a window of w segments is (1.22 / w)^2, here 0.1 %.
-const HARMLESS_SEGMENTS: Bound = Bound::new("harmless_window", 40.0, "segments");
-/// Segments at which only loss holds a window.
-const LOSS_SEGMENTS: Bound = Bound::new("loss_window", 2.0, "segments");
-/// Share of slots in which a congestion window under loss differs from the slot before.
-const MIN_MOVEMENT: Bound = Bound::new("min_movement", 0.25, "of the slots");
-/// Share of the slots of a window in which a link that loses packets has more of them sent again than its peers.
-const MIN_RECURRENCE: Bound = Bound::new("min_recurrence", 0.25, "of the slots");
-/// Share of the time in service at which a device is saturated ...
-const SATURATED: Bound = Bound::new("saturated", 0.95, "of the time");
-/// ... and times its peers' latency that requests then wait for, though the work is alike ...
-const MIN_SATURATED_RATIO: Bound = Bound::new("min_saturated_ratio", 3.0, "times the peers'");
-/// ... which is no more than this.
-const MAX_ALIKE_WORK: Bound = Bound::new("max_alike_work", 1.1, "times the peers'");
-/// Segments sent again that are none: a single one in a window is more.
-const MAX_RESENT: Bound = Bound::new("max_resent", 0.01, "segments/s");
 /// Percent of its CPU time at which a host is full.
 const MIN_CPU_BUSY: Bound = Bound::new("min_cpu_busy", 90.0, "%");
 /// Percent of its memory below which a host has next to none.
@@ -100,7 +59,7 @@ pub static RULES: &[Rule] = &[
         sentence: "A score that does not exceed the threshold is no difference.",
         clause: "{metric} {level}, its peers' {peers}: score {score}, threshold {threshold}",
         origin: "FAST'10, section 10.1; LISA'13, section 4.2; the threshold is the method's; of cost and work, these",
-        bounds: &[MIN_COST_RATIO, MIN_COST_SPREADS, MIN_WORK],
+        bounds: &[work::MIN_COST_RATIO, work::MIN_COST_SPREADS, MIN_WORK],
         ruling: Ruling::Excuses,
         step: Step::Exceeds(threshold),
     },
@@ -120,9 +79,9 @@ pub static RULES: &[Rule] = &[
         sentence: "A congestion window is low where loss holds it at a few segments, or far below its peers'.",
         clause: "{metric} {level}, its peers' {peers}: not below {allowed}",
         origin: "FAST'10, section 6.1, observation 7; Mathis and others, 1997",
-        bounds: &[MAX_SEGMENTS, MAX_WINDOW_SHARE, HARMLESS_SEGMENTS],
+        bounds: &[network::MAX_SEGMENTS, network::MAX_WINDOW_SHARE, network::HARMLESS_SEGMENTS],
         ruling: Ruling::Excuses,
-        step: Step::Differs(window_size),
+        step: Step::Differs(network::window_size),
     },
     Rule {
         id: "spread",
@@ -170,9 +129,9 @@ pub static RULES: &[Rule] = &[
         sentence: "What work costs is not known where its requests have other sizes than all of the peers', or another share of the cost: where data lie counts, and no counter tells.",
         clause: "{metric} {ratio} times its peers', {allowed} allowed: requests beyond the peers' sizes by {size}, their share of the cost differs by {mix}",
         origin: "uneven quiet days, simulated: LUNs with metadata",
-        bounds: &[MIN_UNLIKE_SIZE, LOCALITY],
+        bounds: &[work::MIN_UNLIKE_SIZE, work::LOCALITY],
         ruling: Ruling::Undecided,
-        step: Step::Differs(unlike_work),
+        step: Step::Differs(work::unlike_work),
     },
     Rule {
         id: "lost-time",
@@ -180,9 +139,9 @@ pub static RULES: &[Rule] = &[
         sentence: "A device that is slow for its work, but loses next to no time by it, does no harm.",
         clause: "{metric} {ratio} times its peers', {lost} of the time lost, {allowed} allowed",
         origin: "docs/methods.md, work and its cost",
-        bounds: &[MIN_LOST_S, MIN_LOST_SHARE],
+        bounds: &[work::MIN_LOST_S, work::MIN_LOST_SHARE],
         ruling: Ruling::Excuses,
-        step: Step::Differs(lost_time),
+        step: Step::Differs(work::lost_time),
     },
     Rule {
         id: "idle",
@@ -220,9 +179,9 @@ pub static RULES: &[Rule] = &[
         sentence: "Packets that are sent again in a few slots of a window only are a burst; a lossy link loses them all the time.",
         clause: "{metric} {level}, its peers' {peers}: more than theirs in {recurs} of the slots, {allowed} needed",
         origin: "MooseFS campaign, docs/accuracy.md: a start of many transfers at once",
-        bounds: &[MIN_RECURRENCE],
+        bounds: &[network::MIN_RECURRENCE],
         ruling: Ruling::Excuses,
-        step: Step::Matters(burst),
+        step: Step::Matters(network::burst),
     },
     Rule {
         id: "still-window",
@@ -230,9 +189,9 @@ pub static RULES: &[Rule] = &[
         sentence: "A congestion window that stands still belongs to a connection with next to nothing to send, and remembers a loss of long ago.",
         clause: "{metric} {level}, changed in {movement} of the slots",
         origin: "first real campaign, docs/accuracy.md",
-        bounds: &[LOSS_SEGMENTS, MIN_MOVEMENT],
+        bounds: &[network::LOSS_SEGMENTS, network::MIN_MOVEMENT],
         ruling: Ruling::Excuses,
-        step: Step::Matters(still_window),
+        step: Step::Matters(network::still_window),
     },
     Rule {
         id: "nothing-resent",
@@ -240,9 +199,9 @@ pub static RULES: &[Rule] = &[
         sentence: "A congestion window of connections that send nothing again is not held down by loss; it may remember one of long ago.",
         clause: "{metric} {level}, its peers' {peers}; {resent} segments/s were sent again",
         origin: "MooseFS campaign, docs/accuracy.md: idle connections keep a window of two segments",
-        bounds: &[MAX_RESENT],
+        bounds: &[network::MAX_RESENT],
         ruling: Ruling::Excuses,
-        step: Step::Matters(nothing_resent),
+        step: Step::Matters(network::nothing_resent),
     },
     Rule {
         id: "cost-decides",
@@ -250,9 +209,9 @@ pub static RULES: &[Rule] = &[
         sentence: "Where work and the time it took are recorded, what the work costs decides; latency and volume only show it, unless this device alone is saturated by the same work.",
         clause: "{metric} {ratio} times its peers'; its work costs {cost} times theirs, {lost} of the time lost",
         origin: "CUG'13; docs/methods.md, work and its cost",
-        bounds: &[SATURATED, MIN_SATURATED_RATIO, MAX_ALIKE_WORK],
+        bounds: &[work::SATURATED, work::MIN_SATURATED_RATIO, work::MAX_ALIKE_WORK],
         ruling: Ruling::Explains,
-        step: Step::Matters(cost_decides),
+        step: Step::Matters(work::cost_decides),
     },
     Rule {
         id: "asked-for",
@@ -260,9 +219,9 @@ pub static RULES: &[Rule] = &[
         sentence: "More work than its peers' is a load, unless it is a server's, did not come by the network, and is of another kind or the network tells.",
         clause: "{metric} {level} of the time, its peers' {peers}; {by_network} of the extra bytes came by the network",
         origin: "FAST'10, section 12; docs/methods.md, work and its cost",
-        bounds: &[MIN_BY_NETWORK, MIN_ACCOUNTED, MIN_SIZE_RATIO, MIN_READ_DIFFERENCE],
+        bounds: &[work::MIN_BY_NETWORK, work::MIN_ACCOUNTED, work::MIN_SIZE_RATIO, work::MIN_READ_DIFFERENCE],
         ruling: Ruling::Explains,
-        step: Step::Matters(asked_for),
+        step: Step::Matters(work::asked_for),
     },
     Rule {
         id: "served",
@@ -270,9 +229,9 @@ pub static RULES: &[Rule] = &[
         sentence: "More traffic than its peers' that its disk read or wrote as well is the file system's own.",
         clause: "{metric} {level}, its peers' {peers}; {by_disk} of the extra bytes went to or came from its disk",
         origin: "uneven load, as at most sites: a server that is asked for more has no hog",
-        bounds: &[MIN_BY_DISK],
+        bounds: &[work::MIN_BY_DISK],
         ruling: Ruling::Explains,
-        step: Step::Matters(served),
+        step: Step::Matters(work::served),
     },
     Rule {
         id: "server-volume",
@@ -392,6 +351,7 @@ pub fn decide(case: &Case, without: &Without) -> Option<Decision> {
             | Step::Part(_)
             | Step::Together(_)
             | Step::SharedCause(_)
+            | Step::Told(_)
             | Step::Group(_)
             | Step::Judged(_)
             | Step::HasData(_) => return None,
@@ -437,20 +397,6 @@ fn threshold(case: &Case) -> Option<Numbers> {
             ("score", score),
             ("threshold", seen.threshold),
         ])
-    })
-}
-
-fn window_size(case: &Case) -> Option<Numbers> {
-    let seen = &case.reading;
-    if seen.metric.role() != Role::Congestion || case.is_absent() {
-        return None;
-    }
-    // The method itself is one-sided and works on logarithms, where a spread means something.
-    let share = (MAX_WINDOW_SHARE.value * seen.peer_level).min(HARMLESS_SEGMENTS.value);
-    let is_low = seen.level < MAX_SEGMENTS.value || seen.level <= share;
-    (!is_low || seen.difference().is_nan() || seen.difference() >= 0.0).then(|| {
-        let allowed = MAX_SEGMENTS.value.max(share);
-        Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("allowed", allowed)])
     })
 }
 
@@ -560,143 +506,6 @@ fn load(case: &Case) -> Option<Numbers> {
         .then(|| Numbers::of(&[("ratio", case.reading.ratio), ("allowed", allowed), ("load", load)]))
 }
 
-/// The effect at which a device is slow for its work, given how much its peers differ.
-pub fn cost_threshold(spread: f64) -> f64 {
-    MIN_COST_RATIO.value.ln().max(MIN_COST_SPREADS.value * spread)
-}
-
-fn unlike_work(case: &Case) -> Option<Numbers> {
-    if case.reading.metric.role() != Role::Cost {
-        return None;
-    }
-    let unlike = &case.account()?.unlike;
-    let by_size = unlike.size / MIN_UNLIKE_SIZE.value;
-    let by_mix = LOCALITY.value.powf(unlike.mix);
-    let allowed = MIN_COST_RATIO.value * by_size.max(by_mix);
-    (by_size.max(by_mix) > 1.0 && case.reading.ratio < allowed).then(|| {
-        Numbers::of(&[
-            ("ratio", case.reading.ratio),
-            ("allowed", allowed),
-            ("size", unlike.size),
-            ("mix", unlike.mix),
-        ])
-    })
-}
-
-fn lost_time(case: &Case) -> Option<Numbers> {
-    if case.reading.metric.role() != Role::Cost {
-        return None;
-    }
-    let account = case.account()?;
-    let allowed = (MIN_LOST_S.value / account.seconds).max(MIN_LOST_SHARE.value);
-    (account.lost() < allowed).then(|| {
-        Numbers::of(&[("ratio", case.reading.ratio), ("lost", account.lost()), ("allowed", allowed)])
-    })
-}
-
-/// Whether only this device saturates, by no more work than its peers': then its time in service says no more than that, and how
-/// much slower it is shows in how long requests wait.
-fn waits_while_peers_do_not(case: &Case) -> bool {
-    let (Some(account), Some(work)) = (case.account(), case.reading_of(Metric::Work)) else { return false };
-    let is_saturated = account.service >= SATURATED.value
-        && account.lost() >= 1.0 - SATURATED.value
-        && work.level <= MAX_ALIKE_WORK.value * work.peer_level;
-    is_saturated
-        && case.reading.metric.role() == Role::StorageLatency
-        && case.reading.ratio >= MIN_SATURATED_RATIO.value
-}
-
-fn cost_decides(case: &Case) -> Option<Numbers> {
-    let seen = &case.reading;
-    let is_shown = match seen.metric.role() {
-        Role::StorageLatency | Role::StorageVolume => has_more(case),
-        Role::NetworkVolume
-        | Role::Congestion
-        | Role::Retransmission
-        | Role::HostHealth
-        | Role::LinkHealth
-        | Role::Load
-        | Role::Account
-        | Role::Cost
-        | Role::Work
-        | Role::Context => false,
-    };
-    let account = case.account().filter(|_| is_shown && !waits_while_peers_do_not(case))?;
-    Some(Numbers::of(&[("ratio", seen.ratio), ("cost", account.ratio()), ("lost", account.lost().min(1.0))]))
-}
-
-/// Bytes of disk and network of a component beyond its peers', and of its peers.
-struct Traffic {
-    read: f64,
-    written: f64,
-    sent: f64,
-    received: f64,
-    requests: f64,
-}
-
-impl Traffic {
-    fn of(case: &Case, value: impl Fn(&Reading) -> f64) -> Traffic {
-        let level = |metric: Metric| case.reading_of(metric).map_or(f64::NAN, |seen| value(&seen).max(0.0));
-        let known = |metric: Metric| Some(level(metric)).filter(|value| !value.is_nan()).unwrap_or(0.0);
-        Traffic {
-            read: known(Metric::RdSec) * SECTOR,
-            written: known(Metric::WrSec) * SECTOR,
-            sent: level(Metric::Txbyt),
-            received: level(Metric::Rxbyt),
-            requests: known(Metric::Tps),
-        }
-    }
-
-    fn bytes(&self) -> f64 {
-        self.read + self.written
-    }
-
-    /// Share of the disk's bytes that the network carried; NaN where that is not recorded.
-    fn by_network(&self) -> f64 {
-        // `min` would pass over what is not recorded.
-        let carried = |disk: f64, network: f64| if network.is_nan() { network } else { disk.min(network) };
-        (carried(self.read, self.sent) + carried(self.written, self.received)) / self.bytes()
-    }
-}
-
-/// Whether the extra work of a component is of another kind than its peers' work.
-fn is_other_kind(extra: &Traffic, peers: &Traffic) -> bool {
-    let sizes = (extra.bytes() / extra.requests) / (peers.bytes() / peers.requests);
-    let reads = extra.read / extra.bytes() - peers.read / peers.bytes();
-    let is_alike = sizes < MIN_SIZE_RATIO.value && sizes * MIN_SIZE_RATIO.value > 1.0;
-    // Peers that do nothing have no kind: whatever it does is another.
-    let is_known = !(sizes.is_nan() || reads.is_nan());
-    !(is_known && is_alike && reads.abs() < MIN_READ_DIFFERENCE.value)
-}
-
-fn asked_for(case: &Case) -> Option<Numbers> {
-    let seen = &case.reading;
-    if seen.metric.role() != Role::Work || !has_more(case) {
-        return None;
-    }
-    let (extra, peers) = (Traffic::of(case, Reading::difference), Traffic::of(case, |seen| seen.peer_level));
-    let by_network = extra.by_network();
-    let is_told = peers.by_network() >= MIN_ACCOUNTED.value;
-    let is_own = case.kind == Kind::Server
-        && by_network < MIN_BY_NETWORK.value
-        && (is_told || is_other_kind(&extra, &peers));
-    (!is_own).then(|| {
-        Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("by_network", by_network)])
-    })
-}
-
-fn served(case: &Case) -> Option<Numbers> {
-    let seen = &case.reading;
-    if seen.metric.role() != Role::NetworkVolume || !has_more(case) {
-        return None;
-    }
-    let extra = Traffic::of(case, Reading::difference);
-    let disk = if seen.metric == Metric::Rxbyt { extra.written } else { extra.read };
-    let by_disk = disk / seen.difference();
-    (by_disk >= MIN_BY_DISK.value)
-        .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("by_disk", by_disk)]))
-}
-
 fn replaced(case: &Case) -> Option<Numbers> {
     (case.is_silent && case.is_replaced).then(|| Numbers::of(&[("windows", REPLACED_WITHIN.value)]))
 }
@@ -725,34 +534,6 @@ fn headroom(case: &Case) -> Option<Numbers> {
         let seen = &case.reading;
         Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("allowed", allowed)])
     })
-}
-
-fn burst(case: &Case) -> Option<Numbers> {
-    let seen = &case.reading;
-    let is_burst = seen.metric.role() == Role::Retransmission && seen.recurrence < MIN_RECURRENCE.value;
-    is_burst.then(|| {
-        Numbers::of(&[
-            ("level", seen.level),
-            ("peers", seen.peer_level),
-            ("recurs", seen.recurrence),
-            ("allowed", MIN_RECURRENCE.value),
-        ])
-    })
-}
-
-fn still_window(case: &Case) -> Option<Numbers> {
-    let seen = &case.reading;
-    let is_still = seen.level > LOSS_SEGMENTS.value && seen.movement < MIN_MOVEMENT.value;
-    (case.relation() == Relation::Low && seen.metric.role() == Role::Congestion && is_still)
-        .then(|| Numbers::of(&[("level", seen.level), ("movement", seen.movement)]))
-}
-
-fn nothing_resent(case: &Case) -> Option<Numbers> {
-    let resent = case.resent().filter(|_| case.relation() == Relation::Low)?;
-    let seen = &case.reading;
-    // Neither is loss known before it could have been seen.
-    (resent.is_nan() || resent < MAX_RESENT.value)
-        .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("resent", resent)]))
 }
 
 /// Whether it has more of something than its peers; silence is no small volume.

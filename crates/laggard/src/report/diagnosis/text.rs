@@ -106,7 +106,8 @@ fn problem(out: &mut String, incident: &Incident, evidence: Vec<String>) {
 
 /// A part: the problems that name it, and each of its components, healthy or not.
 fn explain(out: &mut String, session: &Session, part: &str) {
-    for incident in session.diagnosis.incidents.iter().filter(|incident| incident.component == part) {
+    let told = session.diagnosis.incidents.iter().chain(&session.diagnosis.observations);
+    for incident in told.filter(|incident| incident.component == part) {
         problem(out, incident, sentences::evidence(session, incident));
     }
     let components = session.roster.components_of(part);

@@ -213,11 +213,6 @@ fn a_load_is_a_load_whatever_it_shows() {
         [load(Kind::Server), load(Kind::Lun), load(Kind::Device)],
         [Cause::Load, Cause::SingleLunWorkload, Cause::SingleLunWorkload]
     );
-    assert!(is_told(&trouble(episode(&[MORE]), true)));
-    assert!(
-        !is_told(&trouble(episode(&[(Metric::RdSec, Relation::High, 2.0, 2.0)]), true)),
-        "volume alone is not told"
-    );
 }
 
 #[test]

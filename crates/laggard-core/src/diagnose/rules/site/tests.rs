@@ -224,7 +224,7 @@ fn faults(roster: &Roster, suspects: &[(String, Episode)]) -> Vec<Trouble> {
 /// The parts that explain these attachments, with their rules.
 fn explained(suspects: &[(String, Episode)]) -> Vec<(String, &'static str)> {
     let roster = roster();
-    let found = explain(&roster, faults(&roster, suspects), &Without::default());
+    let found = explain(&roster, faults(&roster, suspects), &Without::default()).0;
     let mut found: Vec<_> = found.into_iter().map(|found| (found.claim.part.name, found.rule.id)).collect();
     found.sort();
     found
@@ -336,7 +336,7 @@ fn a_server_that_was_down_is_not_dated_by_what_it_lost_before() {
         early.last = UnixSeconds(900);
         lost.push((lost[0].0.clone(), early));
         let roster = roster();
-        let found = explain(&roster, faults(&roster, &lost), &Without::default());
+        let found = explain(&roster, faults(&roster, &lost), &Without::default()).0;
         let down = found.iter().find(|found| found.rule.id == "part-down").expect("it is down");
         down.troubles.iter().map(|trouble| trouble.episode.first).min()
     };
@@ -356,7 +356,7 @@ fn loads_are_told_last_and_by_the_part_that_they_share() {
     let of_server = topology.luns.keys().filter(|lun| topology_primary(lun) == "fs5").map(|lun| primary(lun));
     let mut troubles: Vec<Trouble> = of_server.map(load).collect();
     troubles.extend(faults(&roster, &slow(&["ddn4.00"])));
-    let found = explain(&roster, troubles, &Without::default());
+    let found = explain(&roster, troubles, &Without::default()).0;
     let said: Vec<_> =
         found.iter().map(|found| (found.claim.part.name.as_str(), found.named.cause)).collect();
     assert_eq!(
@@ -393,7 +393,7 @@ fn preferred_attachments_that_are_unused_are_lost_also_where_no_taker_was_record
         let names = topology.attachments.keys().filter(|name| of(name));
         let suspects: Vec<(String, Episode)> =
             names.map(|name| (name.clone(), trouble(Relation::Idle, 1000))).collect();
-        let found = explain(&roster, faults(&roster, &suspects), &Without::default());
+        let found = explain(&roster, faults(&roster, &suspects), &Without::default()).0;
         assert_eq!(found.len(), 1);
         found[0].named.cause
     };
@@ -488,7 +488,7 @@ fn site_of_three() -> Roster {
 }
 
 fn causes(troubles: Vec<Trouble>) -> Vec<(String, Cause, usize)> {
-    let explained = explain(&site_of_three(), troubles, &Without::default());
+    let explained = explain(&site_of_three(), troubles, &Without::default()).0;
     let mut said: Vec<(String, Cause, usize)> = explained
         .into_iter()
         .map(|found| (found.claim.part.name, found.named.cause, found.troubles.len()))
@@ -525,9 +525,19 @@ fn a_host_stands_before_its_consequences_however_long_they_last() {
     let mut troubles =
         troubles_of("oss1", &[(Metric::RetransFromClients, Relation::High, 3.9, 100, 200), starved], false);
     troubles[0].episode.persistence = 500;
-    let explained = explain(&site_of_three(), troubles, &Without::default());
+    let explained = explain(&site_of_three(), troubles, &Without::default()).0;
     let domains: Vec<Domain> = explained[0].troubles.iter().map(|trouble| trouble.episode.domain).collect();
     assert_eq!(domains, [Domain::Host, Domain::Network]);
+}
+
+#[test]
+fn a_load_without_more_work_is_not_told_and_that_is_said() {
+    let load = troubles_of("oss1", &[(Metric::WrSec, Relation::High, 2.0, 100, 900)], true);
+    let (explained, excused) = explain(&site_of_three(), load.clone(), &Without::default());
+    assert!(explained.is_empty());
+    assert_eq!((excused[0].by.rule.id, excused.len()), ("no-extra-work", 1));
+    let without = Without::rule(crate::diagnose::rules::find("no-extra-work").unwrap());
+    assert_eq!(explain(&site_of_three(), load, &without).0.len(), 1);
 }
 
 #[test]
@@ -540,7 +550,7 @@ fn loads_that_begin_at_one_moment_are_one_job() {
     assert_eq!(said(401).len(), 2);
     let three = causes([load("oss1", 100), load("oss2", 100), load("oss3", 200)].concat());
     assert_eq!(three, [("oss1".to_string(), Cause::Load, 3)]);
-    let alone = explain(&site_of_three(), load("oss1", 100), &Without::default());
+    let alone = explain(&site_of_three(), load("oss1", 100), &Without::default()).0;
     assert!(alone.len() == 1 && !alone[0].claim.is_merged, "one load is no job of several");
     let fault = troubles_of("oss3", &[(Metric::Cost, Relation::High, 3.0, 100, 900)], false);
     let with_fault = causes([load("oss1", 100), load("oss2", 100), fault].concat());
@@ -581,6 +591,7 @@ fn slow_disks(disks_of: &[usize], slow: &[(usize, usize)]) -> Vec<(Kind, String)
     };
     let troubles = slow.iter().map(trouble).collect();
     let mut parts: Vec<(Kind, String)> = explain(&roster, troubles, &Without::default())
+        .0
         .into_iter()
         .map(|found| (found.claim.part.kind, found.claim.part.name))
         .collect();
