@@ -363,6 +363,7 @@ mod tests {
         trainer.push(&[0.2, -0.1]);
         trainer.push(&[0.1, 0.3]);
         assert_eq!(trainer.thresholds(), [Some(0.3), Some(0.3)]);
+        assert_eq!(Trainer::new(&CWND, 1, 2).thresholds(), [None, None], "without windows there is none");
     }
 
     #[test]

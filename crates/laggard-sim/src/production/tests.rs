@@ -83,6 +83,17 @@ fn a_slow_lun_slows_every_burst() {
 }
 
 #[test]
+fn an_intermittent_lun_is_slow_for_ten_seconds_of_every_two_minutes() {
+    let happening = Happening::IntermittentLun { lun: 7, factor: 4.0 };
+    let factor = |after_s: f64, slot_s: f64| happening.delay(7, after_s, slot_s).0;
+    assert_eq!([factor(0.0, 10.0), factor(10.0, 10.0), factor(120.0, 10.0)], [4.0, 1.0, 4.0]);
+    assert_eq!([factor(0.0, 15.0), factor(110.0, 15.0)], [3.0, 2.0], "a part of the slot");
+    let mean = (0..80).map(|slot| factor(f64::from(slot) * 15.0, 15.0)).sum::<f64>() / 80.0;
+    assert!((mean - 1.25).abs() < 1e-9, "{mean}");
+    assert_eq!(happening.delay(8, 0.0, 10.0).0, 1.0);
+}
+
+#[test]
 fn drawer_errors_jitter_and_resets_wait_long() {
     let largest = |happening: Happening| {
         let slots = simulate(from_the_start(happening), 1);
@@ -113,6 +124,7 @@ fn every_event_of_the_paper_is_in_the_catalogue() {
                 Happening::ControllerFailed { .. } => 90,
                 Happening::DrawerErrors { luns, .. } => luns,
                 Happening::SlowLun { .. }
+                | Happening::IntermittentLun { .. }
                 | Happening::LunWorkload { .. }
                 | Happening::SlowWithoutLoad { .. } => 1,
                 Happening::LunResets { .. } | Happening::PathsLost { .. } => shown,

@@ -713,6 +713,7 @@ fn the_metric_that_tells_most_is_one_of_the_cause() {
     assert_eq!((metric, evidence.relation()), (Metric::Cost, Relation::High));
     assert!(found.judged.iter().any(|judged| judged.metric == Metric::Cost), "{:?}", found.judged);
     assert!(found.judged.iter().all(|judged| judged.metric.can_indict()));
+    assert_eq!(found.incidents[0].share_of_slowness(), None, "a fault is no load");
     let said = |members| super::super::incident::UndecidedReason::FewPeers { members }.to_string();
     assert!(said(1).starts_with("1 member,") && said(2).starts_with("2 members,"));
 }
