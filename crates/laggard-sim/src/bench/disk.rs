@@ -223,7 +223,7 @@ impl Disk {
             if seeks {
                 done += match (file, is_write) {
                     // A small write ends in the drive's cache, which sorts what it destages: half a turn, no seek.
-                    (None, true) => self.model.seek.min(1.0) * TURN_S * chance.uniform(),
+                    (None, true) => self.turn_s() * chance.uniform(),
                     _ if self.hidden > 0.0 => self.seek_s(FAR, chance),
                     // The more requests wait, the nearer is the next.
                     _ => self.seek_s((0.0, NEAR / (1.0 + self.waiting as f64 / 2.0)), chance),
@@ -259,8 +259,11 @@ impl Disk {
     fn seek_s(&self, (least, most): (f64, f64), chance: &mut Chance) -> f64 {
         let distance = chance.between(least, most);
         let slope = (AVERAGE_SEEK_S - TRACK_S) / (1.0f64 / 3.0).sqrt();
-        // Flash has neither arm nor platter.
-        let turn_s = self.model.seek.min(1.0) * TURN_S;
-        self.model.seek * (TRACK_S + slope * distance.sqrt()) + turn_s * chance.uniform()
+        self.model.seek * (TRACK_S + slope * distance.sqrt()) + self.turn_s() * chance.uniform()
+    }
+
+    /// Flash has neither arm nor platter.
+    fn turn_s(&self) -> f64 {
+        if self.model.seek > 0.0 { TURN_S } else { 0.0 }
     }
 }
