@@ -9,7 +9,7 @@ fn the_demo_finds_exactly_what_was_injected() {
     let bench = Bench::new();
     let ran = bench.laggard(&["demo", "--recording", "demo.csv"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.contains("oss05  fail-slow") && ran.out.contains("oss09  packet-loss"), "{}", ran.out);
+    assert!(ran.out.contains("oss05  disk-busy") && ran.out.contains("oss09  packet-loss"), "{}", ran.out);
     let page = std::fs::read_to_string(bench.path("laggard-report.html")).unwrap();
     assert!(
         page.contains("oss05") && !page.contains("http://") && !page.contains("https://"),
@@ -18,7 +18,7 @@ fn the_demo_finds_exactly_what_was_injected() {
     let again = bench.laggard(&["diagnose", "demo.csv", "--format", "json"]);
     assert_eq!(again.code, 1);
     let expected =
-        [("oss05", "fail-slow"), ("oss09", "packet-loss")].map(|(a, b)| (a.to_string(), b.to_string()));
+        [("oss05", "disk-busy"), ("oss09", "packet-loss")].map(|(a, b)| (a.to_string(), b.to_string()));
     assert_eq!(again.incidents(), expected);
 }
 
