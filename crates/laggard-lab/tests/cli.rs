@@ -50,7 +50,7 @@ fn a_simulated_bench_is_the_same_for_the_same_seed() {
     let header = recording.lines().next().unwrap();
     assert_eq!(
         header,
-        "timestamp,component,tps,rd_sec,wr_sec,avgrq_sz,avgqu_sz,await,svctm,util,rxpck,txpck,rxbyt,txbyt,cwnd_to_clients,cwnd_from_clients"
+        "timestamp,component,tps,rd_sec,wr_sec,avgrq_sz,avgqu_sz,await,svctm,util,rxpck,txpck,rxbyt,txbyt,cwnd_to_clients,cwnd_from_clients,in_flight"
     );
     assert!(truth.contains("component = \"oss02\"") && truth.contains("cause = \"disk-hog\""), "{truth}");
     let seconds = recording.lines().count() / 12;
