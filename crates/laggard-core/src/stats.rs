@@ -1,5 +1,7 @@
 //! Robust statistics, once for all: medians, spreads, quantiles.
 
+use std::collections::VecDeque;
+
 /// From a median absolute deviation to the standard deviation of normal data.
 pub const MAD_TO_DEVIATION: f64 = 1.4826;
 
@@ -27,6 +29,15 @@ pub fn median(values: &mut [f64]) -> f64 {
     let odd = values.len() % 2 == 1;
     let (below, &mut upper, _) = values.select_nth_unstable_by(half, f64::total_cmp);
     if odd { upper } else { (below.iter().copied().fold(f64::NEG_INFINITY, f64::max) + upper) / 2.0 }
+}
+
+/// Drops every second of the oldest values, so that what is remembered reaches further back and stays small.
+pub fn thin_oldest<T>(values: &mut VecDeque<T>, oldest: usize) {
+    let mut index = 0;
+    values.retain(|_| {
+        index += 1;
+        index > oldest || index % 2 == 0
+    });
 }
 
 /// The middle of some levels and how far they are from it.

@@ -7,7 +7,7 @@
 
 use super::{Cushion, Judgement, Method, Onset, Subject, Untrained};
 use crate::grid::{Params, Window};
-use crate::stats::median;
+use crate::stats::{median, thin_oldest};
 use std::collections::VecDeque;
 
 /// The method. It needs no training.
@@ -109,11 +109,7 @@ impl Regression {
             }
         }
         if self.entries.len() > MOST_ENTRIES {
-            let mut index = 0;
-            self.entries.retain(|_| {
-                index += 1;
-                index > MOST_ENTRIES / 2 || index % 2 == 0
-            });
+            thin_oldest(&mut self.entries, MOST_ENTRIES / 2);
         }
         if self.entries.len() >= MIN_ENTRIES && self.seen >= self.fitted_at + self.fitted_at / 8 {
             self.fitted_at = self.seen;

@@ -4,7 +4,7 @@ use super::difference::MIN_SPREAD;
 use super::piece::Piece;
 use crate::cost::{Concurrency, Load, Model, Row, Sizes, fit};
 use crate::diagnose::threshold;
-use crate::stats::median;
+use crate::stats::{median, thin_oldest};
 use std::collections::VecDeque;
 
 /// Pieces that are remembered for the fit; beyond, every second of the older half is dropped.
@@ -57,11 +57,7 @@ impl Lessons {
         self.remembered.push_back(lesson);
         self.pieces += 1;
         if self.remembered.len() > MOST_PIECES {
-            let mut index = 0;
-            self.remembered.retain(|_| {
-                index += 1;
-                index > MOST_PIECES / 2 || index % 2 == 0
-            });
+            thin_oldest(&mut self.remembered, MOST_PIECES / 2);
         }
     }
 
