@@ -1,6 +1,7 @@
 //! The simulated bench that is no kinder than reality: page caches that merge, disks that hardly complete anything, arrays and flash
 //! that work on many requests at once. Judged by our method; the papers' tables have nothing to set beside it.
 
+use super::seed;
 use super::tally::{Expected, Tally};
 use crate::verdict::ours::{self, Ours};
 use indicatif::ProgressBar;
@@ -85,10 +86,7 @@ impl Plan {
         workload: Workload,
         repetition: usize,
     ) -> Experiment {
-        let parts = [cluster.servers, workload as usize, repetition];
-        let base: u64 = if self.held_out { 0x6865_6c64 } else { 0x0064_6576 };
-        let seed =
-            parts.iter().fold(base, |seed, &part| seed.wrapping_mul(1_000_003).wrapping_add(part as u64));
+        let seed = seed(self.held_out, &[cluster.servers, workload as usize, repetition]);
         let fault = fault.map(|kind| Fault {
             kind,
             server: (repetition * 7 + kind as usize * 3 + workload as usize) % cluster.servers,
@@ -122,4 +120,28 @@ pub fn table(rows: &[Row]) -> String {
     }
     line("all", "", &sum);
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laggard_core::compare::limp::LIMP;
+    use laggard_core::diagnose::rules::Without;
+
+    #[test]
+    fn a_run_outlasts_its_fault_on_every_cluster_and_the_table_has_the_sums() {
+        let ours = Ours { method: &LIMP, without: Without::default() };
+        let plan = Plan { held_out: false, repetitions: 1, ours };
+        for cluster in plan.clusters() {
+            let runtime_s = run(&plan.experiment(&cluster, None, Workload::Ddw, 0)).runtime_s;
+            assert!(runtime_s > FAULT_S.1, "{}: {runtime_s} s", cluster.name());
+        }
+        let tally = |runs, indicted| Tally { runs, indicted, ..Tally::default() };
+        let row = |fault, tally| Row { cluster: "a".into(), fault, tally };
+        let text = table(&[row("none", tally(5, 0)), row("disk-hog", tally(5, 4))]);
+        assert!(
+            text.contains("| a | disk-hog | 5 | 4 | 0 | 0 | - |") && text.contains("| all |  | 10 | 4 |"),
+            "{text}"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! Every experiment of the matrix: clusters x conditions x workloads x repetitions, judged by every pipeline.
 
+use super::seed;
 use super::tally::{Expected, Tally};
 use crate::verdict::{
     ours::{self, Ours},
@@ -60,11 +61,6 @@ impl Matrix {
         4 * (7 * 5 * self.repetitions + Workload::TRAINING.len() * self.training)
     }
 
-    fn seed(&self, parts: [usize; 4]) -> u64 {
-        let base = if self.held_out { 0x6865_6c64 } else { 0x0064_6576 };
-        parts.iter().fold(base, |seed: u64, &part| seed.wrapping_mul(1_000_003).wrapping_add(part as u64))
-    }
-
     /// One experiment. The same repetition of all conditions has the same chance, so that run times compare.
     pub fn experiment(
         &self,
@@ -83,7 +79,7 @@ impl Matrix {
             severity: self.severity,
             ..Fault::published(kind, server(kind))
         });
-        let seed = self.seed([cluster, workload as usize, repetition, 1]);
+        let seed = seed(self.held_out, &[cluster, workload as usize, repetition, 1]);
         Experiment {
             cluster: machines,
             workload,
@@ -100,7 +96,7 @@ impl Matrix {
             .flat_map(|workload| (0..self.training).map(move |run| (workload, run)))
             .collect();
         let record = |&(workload, repetition): &(Workload, usize)| {
-            let seed = self.seed([cluster, workload as usize, repetition, 2]);
+            let seed = seed(self.held_out, &[cluster, workload as usize, repetition, 2]);
             let experiment = Experiment { seed, ..self.experiment(cluster, None, workload, repetition) };
             let trace = run(&experiment);
             bar.inc(1);

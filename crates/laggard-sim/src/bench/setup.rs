@@ -101,7 +101,7 @@ pub const GLUSTER: FileSystem = FileSystem {
 pub struct DiskModel {
     /// Bytes per second of one channel.
     pub rate: f64,
-    /// Times the seek and the turn of a Barracuda.
+    /// Times the seek of a Barracuda; 0 has neither arm nor platter.
     pub seek: f64,
     /// Seconds that each request takes beside seek and transfer.
     pub overhead_s: f64,
