@@ -397,9 +397,9 @@ pub fn explain(roster: &Roster, troubles: Vec<Trouble>, without: &Without) -> (V
 
 /// The rule that says that a load is not worth a line, if there is one.
 fn not_told(load: &Trouble, without: &Without) -> Option<Spoken> {
-    RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| match rule.step {
-        Step::Told(speaks) => Some(Spoken { rule, metric: None, numbers: speaks(load)? }),
-        _ => None,
+    RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| {
+        let Step::Told(speaks) = rule.step else { return None };
+        Some(Spoken { rule, metric: None, numbers: speaks(load)? })
     })
 }
 
