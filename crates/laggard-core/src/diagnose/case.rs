@@ -5,10 +5,11 @@ use super::ledger::{Account, Accounts};
 use super::score::ScoredWindow;
 use crate::compare::Score;
 use crate::grid::Window;
-use crate::ids::{GroupId, MemberIndex, WindowIndex};
+use crate::ids::{GroupId, MemberIndex, Slot, WindowIndex};
 use crate::model::metric::{Harm, Role};
 use crate::model::{Kind, Metric};
 use crate::stats::{self, Spread, median};
+use std::collections::BTreeMap;
 
 /// How a component's level relates to its peers' in one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +64,6 @@ pub struct Reading {
     pub peer_presence: f64,
     /// Share of the last slots in which a congestion window changed; NaN of other metrics.
     pub movement: f64,
-    /// Share of its samples that are above its peers' level, by more than is negligible; NaN but of packets sent again.
-    pub recurrence: f64,
 }
 
 impl Reading {
@@ -85,8 +84,6 @@ pub struct Levels {
     metric: Metric,
     levels: Vec<f64>,
     presences: Vec<f64>,
-    /// Empty where it is not asked for.
-    recurrences: Vec<f64>,
     spread: Spread,
     peer_presence: f64,
 }
@@ -97,28 +94,14 @@ impl Levels {
         let levels = window.levels();
         let presences: Vec<f64> = window.each().map(stats::presence).collect();
         let spread = Spread::of(&levels);
-        let recurrences = match metric.role() == Role::Retransmission {
-            true => {
-                let bound = spread.middle + metric.properties().negligible;
-                window.each().map(|values| share_above(values, bound)).collect()
-            }
-            false => Vec::new(),
-        };
-        Levels {
-            metric,
-            spread,
-            recurrences,
-            peer_presence: median(&mut presences.clone()),
-            levels,
-            presences,
-        }
+        Levels { metric, spread, peer_presence: median(&mut presences.clone()), levels, presences }
     }
 
     /// As the books of a group have them: levels, and their spread.
     pub fn booked(metric: Metric, levels: Vec<f64>, spread: Spread) -> Levels {
         let presences: Vec<f64> = levels.iter().map(|level| f64::from(u8::from(!level.is_nan()))).collect();
         let peer_presence = median(&mut presences.clone());
-        Levels { metric, levels, presences, recurrences: Vec::new(), spread, peer_presence }
+        Levels { metric, levels, presences, spread, peer_presence }
     }
 
     /// What one row shows; without score and movement.
@@ -136,16 +119,8 @@ impl Levels {
             presence: self.presences[row],
             peer_presence: self.peer_presence,
             movement: f64::NAN,
-            recurrence: self.recurrences.get(row).copied().unwrap_or(f64::NAN),
         }
     }
-}
-
-/// Share of the samples that are present which are above a bound.
-fn share_above(values: &[f64], bound: f64) -> f64 {
-    let present = values.iter().filter(|value| !value.is_nan());
-    let above = present.clone().filter(|value| **value > bound).count();
-    above as f64 / present.count().max(1) as f64
 }
 
 /// The last window of a metric that is never compared and explains others.
@@ -160,23 +135,22 @@ struct ContextWindow {
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     load: Option<ContextWindow>,
-    resent_to_clients: Resent,
-    resent_from_clients: Resent,
+    /// By metric, where it is recorded.
+    resent: BTreeMap<Metric, Resent>,
 }
 
 /// What is known of packets that were sent again.
-#[derive(Debug, Clone, Default)]
-enum Resent {
-    #[default]
-    NotRecorded,
-    /// Recorded, but no window is complete yet.
-    Awaited,
-    Known(ContextWindow),
+#[derive(Debug, Clone)]
+struct Resent {
+    /// When its last window was complete; of the first, when it began.
+    at: Slot,
+    /// Nothing while the first window is not complete.
+    window: Option<ContextWindow>,
 }
 
 impl Context {
-    /// Keeps the window of a metric that explains others; of all others nothing.
-    pub fn keep(&mut self, scored: &ScoredWindow) {
+    /// Keeps the window of a metric that explains others, complete at a slot; of all others nothing.
+    pub fn keep(&mut self, scored: &ScoredWindow, at: Slot) {
         let kept = || {
             let members = scored.members.clone();
             ContextWindow { index: scored.index, members, levels: scored.levels().clone() }
@@ -184,9 +158,8 @@ impl Context {
         match scored.metric.role() {
             Role::Load => self.load = Some(kept()),
             Role::Retransmission => {
-                if let Some(resent) = self.resent(scored.metric) {
-                    *resent = Resent::Known(kept());
-                }
+                let window = Some(kept());
+                self.resent.insert(scored.metric, Resent { at, window });
             }
             Role::StorageVolume
             | Role::StorageLatency
@@ -202,18 +175,15 @@ impl Context {
     }
 
     /// The first sample of a metric has come: what it will explain is not known before its first window is complete.
-    pub fn expect(&mut self, metric: Metric) {
-        if let Some(resent) = self.resent(metric) {
-            *resent = Resent::Awaited;
+    pub fn expect(&mut self, metric: Metric, at: Slot) {
+        if metric.role() == Role::Retransmission {
+            self.resent.insert(metric, Resent { at, window: None });
         }
     }
 
-    fn resent(&mut self, metric: Metric) -> Option<&mut Resent> {
-        match metric {
-            Metric::RetransToClients => Some(&mut self.resent_to_clients),
-            Metric::RetransFromClients => Some(&mut self.resent_from_clients),
-            _ => None,
-        }
+    /// Forgets what was not recorded any more since a slot: it explains nothing of today.
+    pub fn forget_before(&mut self, slot: Slot) {
+        self.resent.retain(|_, resent| resent.at >= slot);
     }
 
     fn reading(known: &Option<ContextWindow>, window: WindowIndex, member: MemberIndex) -> Option<Reading> {
@@ -292,17 +262,14 @@ impl Case<'_> {
     /// Segments per second that were sent again in the direction of a congestion window, in their last window; NaN while that is
     /// not complete, nothing where it is not recorded.
     pub fn resent(&self) -> Option<f64> {
-        let resent = match self.reading.metric {
-            Metric::CwndToClients => &self.surroundings.context.resent_to_clients,
-            Metric::CwndFromClients => &self.surroundings.context.resent_from_clients,
-            _ => return None,
-        };
-        match resent {
-            Resent::NotRecorded => None,
-            Resent::Awaited => Some(f64::NAN),
-            Resent::Known(known) => {
-                Some(known.levels.reading(known.members.binary_search(&self.member).ok()?).level)
-            }
+        if self.reading.metric.role() != Role::Congestion {
+            return None;
+        }
+        let is_to_clients = self.reading.metric == Metric::CwndToClients;
+        let beside = if is_to_clients { Metric::RetransToClients } else { Metric::RetransFromClients };
+        match &self.surroundings.context.resent.get(&beside)?.window {
+            None => Some(f64::NAN),
+            Some(known) => Some(known.levels.reading(known.members.binary_search(&self.member).ok()?).level),
         }
     }
 
@@ -337,16 +304,5 @@ impl Case<'_> {
     /// Whether it has no level to compare: absent where its peers are not.
     pub fn is_absent(&self) -> bool {
         self.reading.presence < ABSENT_PRESENCE.value && self.reading.peer_presence > PEERS_PRESENCE.value
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_is_of_the_samples_that_are_present_and_truly_above() {
-        assert_eq!(share_above(&[1.0, 2.0, 3.0, f64::NAN], 2.0), 1.0 / 3.0);
-        assert_eq!(share_above(&[f64::NAN], 2.0), 0.0);
     }
 }

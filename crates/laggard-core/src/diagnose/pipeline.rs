@@ -334,7 +334,8 @@ impl Diagnoser {
         };
         let params = method.params_on(self.config.interval_s, policy.is_trained());
         let scorer = Scorer::new(group, metric, method, params, policy, members.len());
-        self.groups[group].context.expect(metric);
+        let newest = self.newest_slot();
+        self.groups[group].context.expect(metric, newest);
         self.tracks.push(Track::new(scorer, members.len()));
         self.track_of[group][metric as usize] = Some(self.tracks.len() - 1);
         self.track_of[group][metric as usize]
@@ -354,18 +355,21 @@ impl Diagnoser {
         self.origin.get_or_insert(open.start);
         let slot = self.grid().slot(open.start);
         self.attend(slot, &open.rows);
+        // A window may be late by another: what is older is not recorded any more.
+        let forgotten = Slot(slot.0.saturating_sub(2 * self.params.size as u64));
+        self.groups.iter_mut().for_each(|group| group.context.forget_before(forgotten));
         if self.is_worth_sharing(slot, &open.rows) {
             let mut scored = self.score_on_all_cores(slot, &open.rows);
             for group in self.groups.ids() {
                 scored.extend(self.book(group, slot, &open.rows));
             }
-            self.judge_all(scored);
+            self.judge_all(scored, slot);
             return;
         }
         for group in self.groups.ids() {
             let mut scored = self.score_group(group, slot, &open.rows);
             scored.extend(self.book(group, slot, &open.rows));
-            self.judge_all(scored);
+            self.judge_all(scored, slot);
         }
     }
 
@@ -401,9 +405,9 @@ impl Diagnoser {
         windows
     }
 
-    fn judge_all(&mut self, mut scored: Vec<ScoredWindow>) {
+    fn judge_all(&mut self, mut scored: Vec<ScoredWindow>, slot: Slot) {
         for explaining in scored.iter().filter(|scored| scored.is_decided) {
-            self.groups[explaining.group].context.keep(explaining);
+            self.groups[explaining.group].context.keep(explaining, slot);
         }
         // Congestion windows first: verdicts of this second belong to the window that ends with it.
         scored.retain(|scored| scored.metric.can_indict());

@@ -174,16 +174,6 @@ pub static RULES: &[Rule] = &[
         step: Step::Matters(headroom),
     },
     Rule {
-        id: "burst",
-        scope: Scope::Window,
-        sentence: "Packets that are sent again in a few slots of a window only are a burst; a lossy link loses them all the time.",
-        clause: "{metric} {level}, its peers' {peers}: more than theirs in {recurs} of the slots, {allowed} needed",
-        origin: "MooseFS campaign, docs/accuracy.md: a start of many transfers at once",
-        bounds: &[network::MIN_RECURRENCE],
-        ruling: Ruling::Excuses,
-        step: Step::Matters(network::burst),
-    },
-    Rule {
         id: "still-window",
         scope: Scope::Window,
         sentence: "A congestion window that stands still belongs to a connection with next to nothing to send, and remembers a loss of long ago.",

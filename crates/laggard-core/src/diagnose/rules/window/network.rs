@@ -1,4 +1,4 @@
-//! Window rules of the network: congestion windows, and packets that are sent again.
+//! Window rules of the network: when a congestion window tells of loss.
 
 use super::super::{Bound, Numbers};
 use crate::diagnose::case::{Case, Relation};
@@ -14,8 +14,6 @@ pub(super) const HARMLESS_SEGMENTS: Bound = Bound::new("harmless_window", 40.0, 
 pub(super) const LOSS_SEGMENTS: Bound = Bound::new("loss_window", 2.0, "segments");
 /// Share of slots in which a congestion window under loss differs from the slot before.
 pub(super) const MIN_MOVEMENT: Bound = Bound::new("min_movement", 0.25, "of the slots");
-/// Share of the slots of a window in which a link that loses packets has more of them sent again than its peers.
-pub(super) const MIN_RECURRENCE: Bound = Bound::new("min_recurrence", 0.25, "of the slots");
 /// Segments sent again that are none: a single one in a window is more.
 pub(super) const MAX_RESENT: Bound = Bound::new("max_resent", 0.01, "segments/s");
 
@@ -30,19 +28,6 @@ pub(super) fn window_size(case: &Case) -> Option<Numbers> {
     (!is_low || seen.difference().is_nan() || seen.difference() >= 0.0).then(|| {
         let allowed = MAX_SEGMENTS.value.max(share);
         Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("allowed", allowed)])
-    })
-}
-
-pub(super) fn burst(case: &Case) -> Option<Numbers> {
-    let seen = &case.reading;
-    let is_burst = seen.metric.role() == Role::Retransmission && seen.recurrence < MIN_RECURRENCE.value;
-    is_burst.then(|| {
-        Numbers::of(&[
-            ("level", seen.level),
-            ("peers", seen.peer_level),
-            ("recurs", seen.recurrence),
-            ("allowed", MIN_RECURRENCE.value),
-        ])
     })
 }
 

@@ -35,7 +35,6 @@ struct Asked {
     movement: f64,
     /// Packets sent again to clients: awaited, or their levels.
     resent: Option<Vec<f64>>,
-    recurrence: Option<f64>,
     is_recorded: bool,
     is_replaced: bool,
     without: Without,
@@ -52,7 +51,6 @@ impl Asked {
             account: None,
             movement: f64::NAN,
             resent: None,
-            recurrence: None,
             is_recorded: true,
             is_replaced: false,
             without: Without::default(),
@@ -63,12 +61,12 @@ impl Asked {
         let scored = window(self.metric, &self.levels);
         let mut context = Context::default();
         if !self.load.is_empty() {
-            context.keep(&window(Metric::Tps, &self.load));
+            context.keep(&window(Metric::Tps, &self.load), Slot(16));
         }
         if let Some(resent) = &self.resent {
-            context.expect(Metric::RetransToClients);
+            context.expect(Metric::RetransToClients, Slot(0));
             if !resent.is_empty() {
-                context.keep(&window(Metric::RetransToClients, resent));
+                context.keep(&window(Metric::RetransToClients, resent), Slot(16));
             }
         }
         let others = self.others.iter().map(|(metric, levels)| window(*metric, levels));
@@ -82,7 +80,6 @@ impl Asked {
             group: None,
         });
         let seen = windows[0].reading_of(MemberIndex::new(MEMBER)).expect("it took part");
-        let seen = Reading { recurrence: self.recurrence.unwrap_or(seen.recurrence), ..seen };
         let case = Case {
             kind: self.kind,
             reading: Reading { score: Score::Exact(9.0), threshold: 1.0, movement: self.movement, ..seen },
@@ -286,20 +283,6 @@ fn a_congestion_window_without_packets_sent_again_is_not_held_down_by_loss() {
 }
 
 #[test]
-fn packets_sent_again_in_a_few_slots_only_are_a_burst() {
-    let own = |recurrence: f64| {
-        let recurrence = Some(recurrence);
-        Asked { recurrence, ..Asked::new(Kind::Server, Metric::RetransToClients, 0.0, 20.0) }.rule()
-    };
-    assert_eq!([own(0.24), own(0.25), own(1.0)], ["burst", "differs", "differs"]);
-    let steady = window(Metric::RetransToClients, &[1.0, 1.0, 1.0, 1.0, 9.0]);
-    let seen = |member: usize| steady.reading_of(MemberIndex::new(member)).unwrap().recurrence;
-    assert_eq!((seen(4), seen(0)), (1.0, 0.0));
-    let silent = window(Metric::Await, &[1.0, 1.0, 1.0, 1.0, 9.0]);
-    assert!(silent.reading_of(MemberIndex::new(4)).unwrap().recurrence.is_nan(), "it is not asked for");
-}
-
-#[test]
 fn latency_decides_where_one_device_alone_is_saturated_by_the_same_work() {
     let own = |await_ratio: f64, service: f64, cost: f64, work: f64| {
         let others = vec![(Metric::Work, vec![0.8, 0.8, 0.8, 0.8, work])];
@@ -374,7 +357,7 @@ fn a_case_knows_every_metric_of_its_window() {
         window(Metric::RdSec, &[9.0, 9.0, 9.0, 9.0, 18.0]),
     ];
     let mut context = Context::default();
-    context.keep(&window(Metric::Tps, &[1.0, 1.0, 1.0, 1.0, 3.0]));
+    context.keep(&window(Metric::Tps, &[1.0, 1.0, 1.0, 1.0, 3.0]), Slot(16));
     let case = Case {
         kind: Kind::Device,
         reading: windows[0].reading_of(MemberIndex::new(MEMBER)).unwrap(),
