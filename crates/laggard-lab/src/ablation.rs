@@ -1,15 +1,15 @@
 //! What each rule is worth: everything judged again without it.
 //!
-//! Every experiment is made once and judged by all variants. A rule that changes nothing anywhere is not worth having.
+//! Every experiment is made once and judged by all variants whose rule spoke in it. A rule that changes nothing anywhere is not worth having.
 
 use crate::production::{Plan, Sight};
 use crate::real;
+use crate::simulated::harder;
 use crate::simulated::matrix::{Matrix, conditions};
 use crate::simulated::tally::{Expected, Tally};
-use crate::verdict::ours::{self, Ours};
+use crate::uneven;
+use crate::verdict::ours::{self, Variants};
 use indicatif::ProgressBar;
-use laggard_core::compare::Method;
-use laggard_core::diagnose::rules::{Rule, Without};
 use laggard_sim::bench::{Workload, run};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -23,8 +23,12 @@ pub struct Effect {
     pub without: Option<&'static str>,
     /// The simulated test bench.
     pub bench: Counts,
+    /// The harder test bench.
+    pub harder: Option<Counts>,
     /// The production site.
     pub production: Option<Site>,
+    /// The same with uneven load, all levels together.
+    pub uneven: Option<Days>,
     /// Recorded real runs.
     pub real: Option<Counts>,
 }
@@ -71,16 +75,48 @@ pub struct Site {
     pub told_h: Option<f64>,
 }
 
+/// Days of production with uneven load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Days {
+    /// Days with a slow LUN ...
+    pub slow: usize,
+    /// ... that was named, as slow.
+    pub right: usize,
+    /// Days with one that is slow now and then ...
+    pub intermittent: usize,
+    /// ... that was named.
+    pub intermittent_named: usize,
+    /// Parts accused that had no fault.
+    pub wrong: usize,
+    /// Loads told.
+    pub loads: usize,
+}
+
+impl Days {
+    fn sum<'a>(levels: impl Iterator<Item = &'a uneven::Row>) -> Days {
+        levels.fold(Days::default(), |sum, level| Days {
+            slow: sum.slow + level.slow,
+            right: sum.right + level.right,
+            intermittent: sum.intermittent + level.intermittent,
+            intermittent_named: sum.intermittent_named + level.intermittent_named,
+            wrong: sum.wrong + level.others + level.faults - level.mishaps,
+            loads: sum.loads + level.loads,
+        })
+    }
+}
+
 /// The experiments to judge.
 pub struct Ablation<'a> {
-    /// The method.
-    pub method: &'static Method,
-    /// The rules to try.
-    pub rules: Vec<&'static Rule>,
+    /// Our method, and the same without each rule.
+    pub variants: &'a Variants,
     /// The test bench.
     pub matrix: &'a Matrix,
+    /// The harder test bench.
+    pub harder: Option<&'a harder::Plan>,
     /// The production site.
     pub plan: Option<&'a Plan>,
+    /// The same with uneven load.
+    pub uneven: Option<&'a uneven::Plan>,
     /// Folders of recorded runs.
     pub real: &'a [PathBuf],
 }
@@ -88,30 +124,27 @@ pub struct Ablation<'a> {
 impl Ablation<'_> {
     /// Judges everything with all rules, then without each.
     pub fn run(&self, bar: &ProgressBar) -> Result<Vec<Effect>, String> {
-        let with = |without: Without| Ours { method: self.method, without };
-        let mut names = vec![None];
-        let mut variants = vec![with(Without::default())];
-        for rule in &self.rules {
-            names.push(Some(rule.id));
-            variants.push(with(Without::rule(rule)));
-        }
-        let bench = self.bench(&variants, bar);
-        let production = self.plan.map(|plan| site(plan, &variants, bar)).transpose()?;
+        let bench = self.bench(bar);
+        let harder = self.harder.map(|plan| harder::sums(&plan.run(bar)));
+        let production = self.plan.map(|plan| site(plan, self.variants, bar)).transpose()?;
+        let uneven = self.uneven.map(|plan| plan.run(bar)).transpose()?;
         let real = match self.real.is_empty() {
             true => None,
-            false => Some(real::tallies(self.real, &variants)?),
+            false => Some(real::tallies(self.real, self.variants)?),
         };
         let effect = |index: usize| Effect {
-            without: names[index],
+            without: index.checked_sub(1).map(|rule| self.variants.rules[rule].id),
             bench: Counts::from(&bench[index]),
+            harder: harder.as_ref().map(|sums| Counts::from(&sums[index])),
             production: production.as_ref().map(|sites| sites[index].clone()),
+            uneven: uneven.as_ref().map(|levels| Days::sum(levels.iter().map(|level| &level[index]))),
             real: real.as_ref().map(|tallies| Counts::from(&tallies[index])),
         };
-        Ok((0..variants.len()).map(effect).collect())
+        Ok((0..self.variants.count()).map(effect).collect())
     }
 
     /// All experiments of the matrix.
-    fn bench(&self, variants: &[Ours], bar: &ProgressBar) -> Vec<Tally> {
+    fn bench(&self, bar: &ProgressBar) -> Vec<Tally> {
         let mut experiments = Vec::new();
         for cluster in 0..self.matrix.clusters().len() {
             for fault in conditions() {
@@ -128,25 +161,16 @@ impl Ablation<'_> {
             let trace = run(experiment);
             let expected: Vec<Expected> = experiment.faults.iter().map(Expected::from).collect();
             let from_s = experiment.faults.first().map_or(f64::INFINITY, |fault| fault.from_s);
-            let tally = |variant: &Ours| {
-                let mut tally = Tally::default();
-                tally.add(&expected, &ours::judge(&trace, variant, from_s));
-                tally
-            };
-            let tallies: Vec<Tally> = variants.iter().map(tally).collect();
+            let tallies =
+                self.variants.each_alone(|ours| Tally::of(&expected, &ours::judge(&trace, ours, from_s)));
             bar.inc(1);
             tallies
         };
-        let all: Vec<Vec<Tally>> = experiments.par_iter().map(judge).collect();
-        let mut sums = vec![Tally::default(); variants.len()];
-        for tallies in all {
-            sums.iter_mut().zip(&tallies).for_each(|(sum, tally)| sum.merge(tally));
-        }
-        sums
+        Tally::sums(&experiments.par_iter().map(judge).collect::<Vec<_>>())
     }
 }
 
-fn site(plan: &Plan, variants: &[Ours], bar: &ProgressBar) -> Result<Vec<Site>, String> {
+fn site(plan: &Plan, variants: &Variants, bar: &ProgressBar) -> Result<Vec<Site>, String> {
     let (sights, false_incidents) = plan.sights(variants, bar)?;
     let of = |index: usize| {
         let seen: Vec<&Sight> = sights.iter().map(|event| &event[index]).collect();
@@ -160,68 +184,61 @@ fn site(plan: &Plan, variants: &[Ours], bar: &ProgressBar) -> Result<Vec<Site>, 
             told_h: hours.get(hours.len() / 2).copied(),
         }
     };
-    Ok((0..variants.len()).map(of).collect())
+    Ok((0..variants.count()).map(of).collect())
 }
 
 /// A table in Markdown: numbers where something changes, a dot where nothing does.
 pub fn table(effects: &[Effect]) -> String {
     let mut out = String::from(
-        "| without | bench: found | right | wrong | told after s | events seen | other names | false a day | told after h | real: found | right | wrong | told after s |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        "| without | bench | harder bench | real runs | events | uneven load |\n|---|---|---|---|---|---|\n",
     );
     let Some(all) = effects.first() else { return out };
+    let usual = cells(all, all);
     for effect in effects {
-        let mut cells = vec![effect.without.map_or_else(|| "(all rules)".into(), |id| format!("`{id}`"))];
-        let is_all = effect.without.is_none();
-        let counts = |seen: Option<&Counts>| -> Vec<String> {
-            seen.map_or_else(
-                || vec!["-".into(); 4],
-                |seen| {
-                    vec![
-                        format!("{} of {}", seen.found, seen.runs),
-                        seen.right.to_string(),
-                        seen.wrong.to_string(),
-                        seen.told_s.map_or_else(|| "-".into(), |s| format!("{s:.0}")),
-                    ]
-                },
-            )
-        };
-        let site = |seen: Option<&Site>, all: Option<&Site>| -> Vec<String> {
-            let (Some(seen), Some(all)) = (seen, all) else { return vec!["-".into(); 4] };
-            let others = seen.named.iter().zip(&all.named).filter(|(own, usual)| own != usual).count();
-            vec![
-                format!("{} of {}", seen.seen, seen.events),
-                others.to_string(),
-                format!("{:.1}", seen.false_a_day),
-                seen.told_h.map_or_else(|| "-".into(), |h| format!("{h:.2}")),
-            ]
-        };
-        let row = |effect: &Effect| {
-            [
-                counts(Some(&effect.bench)),
-                site(effect.production.as_ref(), all.production.as_ref()),
-                counts(effect.real.as_ref()),
-            ]
-            .concat()
-        };
-        let same = row(all);
-        let own = row(effect).into_iter().zip(same);
-        cells.extend(own.map(|(cell, usual)| if !is_all && cell == usual { "·".into() } else { cell }));
-        let _ = writeln!(out, "| {} |", cells.join(" | "));
+        let name = effect.without.map_or_else(|| "(all rules)".into(), |id| format!("`{id}`"));
+        let own = cells(effect, all).into_iter().zip(&usual);
+        let shown = own.map(|(cell, usual)| match effect.without.is_some() && cell == *usual {
+            true => "·".into(),
+            false => cell,
+        });
+        let _ = writeln!(out, "| {name} | {} |", shown.collect::<Vec<_>>().join(" | "));
     }
-    let idle: Vec<&str> = effects
-        .iter()
-        .filter(|effect| {
-            (&effect.bench, &effect.production, &effect.real) == (&all.bench, &all.production, &all.real)
-        })
-        .filter_map(|effect| effect.without)
-        .collect();
+    let is_idle = |effect: &&Effect| effect.without.is_some() && cells(effect, all) == usual;
+    let idle: Vec<&str> = effects.iter().filter(is_idle).filter_map(|effect| effect.without).collect();
+    let idle = if idle.is_empty() { "none".into() } else { idle.join(", ") };
     let _ = writeln!(
         out,
-        "\nWithout any effect here: {}.",
-        if idle.is_empty() { "none".into() } else { idle.join(", ") }
+        "\nBench, harder bench, real runs: the faulty server found / with the right cause / something wrong, and when half were \
+         told. Events: seen, other names than with all rules, false incidents a day, hours until half were seen. Uneven load: slow \
+         LUNs named as slow, intermittent ones, false faults, loads told.\n\nWithout any effect here: {idle}."
     );
     out
+}
+
+/// What the verdicts are, in the words of the table.
+fn cells(effect: &Effect, all: &Effect) -> [String; 5] {
+    let counts = |seen: &Counts| {
+        let told = seen.told_s.map_or_else(String::new, |s| format!(", {s:.0} s"));
+        format!("{} / {} / {} of {}{told}", seen.found, seen.right, seen.wrong, seen.runs)
+    };
+    let site = |seen: &Site| {
+        let usual = all.production.as_ref().map_or(&[][..], |all| &all.named);
+        let others = seen.named.iter().zip(usual).filter(|(own, usual)| own != usual).count();
+        let told = seen.told_h.map_or_else(String::new, |h| format!(", {h:.2} h"));
+        format!("{} of {}, {others} other, {:.1} false{told}", seen.seen, seen.events, seen.false_a_day)
+    };
+    let days = |seen: &Days| {
+        let Days { slow, right, intermittent, intermittent_named, wrong, loads } = seen;
+        format!("{right} of {slow}, {intermittent_named} of {intermittent}, {wrong} false, {loads} loads")
+    };
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".into());
+    [
+        counts(&effect.bench),
+        or_none(effect.harder.as_ref().map(counts)),
+        or_none(effect.real.as_ref().map(counts)),
+        or_none(effect.production.as_ref().map(site)),
+        or_none(effect.uneven.as_ref().map(days)),
+    ]
 }
 
 #[cfg(test)]
@@ -231,10 +248,17 @@ mod tests {
     #[test]
     fn the_table_shows_changes_and_names_rules_without_effect() {
         let counts = |right: usize| Counts { runs: 9, found: 8, right, wrong: 1, told_s: Some(31.0) };
-        let effect = |without, right| Effect { without, bench: counts(right), production: None, real: None };
+        let effect = |without, right| Effect {
+            without,
+            bench: counts(right),
+            harder: None,
+            production: None,
+            uneven: None,
+            real: None,
+        };
         let table = table(&[effect(None, 8), effect(Some("load"), 5), effect(Some("queue"), 8)]);
-        assert!(table.contains("| (all rules) | 8 of 9 | 8 | 1 | 31 |"), "{table}");
-        assert!(table.contains("| `load` | · | 5 | · | · |"), "{table}");
+        assert!(table.contains("| (all rules) | 8 / 8 / 1 of 9, 31 s | - |"), "{table}");
+        assert!(table.contains("| `load` | 8 / 5 / 1 of 9, 31 s | · |"), "{table}");
         assert!(table.contains("Without any effect here: queue."), "{table}");
     }
 }

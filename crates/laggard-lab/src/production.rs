@@ -1,7 +1,7 @@
 //! The production site of LISA'13: every event of its tables, followed by every method, and quiet days.
 
 use crate::verdict::attachments::{INTERVAL_S, Watch, roster, train};
-use crate::verdict::ours::Ours;
+use crate::verdict::ours::{Ours, Variants};
 use indicatif::ProgressBar;
 use laggard_core::compare::{Method, cdf::CDF, median::MEDIAN, thresh::THRESH};
 use laggard_core::diagnose::Thresholds;
@@ -203,18 +203,19 @@ impl Plan {
     /// Every event as each variant of ours sees it, and how many parts each reports falsely in the quiet days.
     pub fn sights(
         &self,
-        variants: &[Ours],
+        variants: &Variants,
         bar: &ProgressBar,
     ) -> Result<(Vec<Vec<Sight>>, Vec<usize>), String> {
         let (roster, order) = roster(self.site())?;
         let judges = Judges { roster, order, thresholds: Vec::new() };
         let entries = self.entries();
-        let sights =
-            entries.iter().map(|(index, entry)| self.sight(*index as u64, entry, &judges, variants, bar));
+        let sights = entries
+            .iter()
+            .map(|(index, entry)| variants.each(|some| self.sight(*index as u64, entry, &judges, some, bar)));
         let sights = sights.collect();
-        let mut false_incidents = vec![0; variants.len()];
+        let mut false_incidents = vec![0; variants.count()];
         for day in 0..self.quiet_days {
-            let reported = self.reported(1000 + day as u64, &judges, variants, bar);
+            let reported = variants.each(|some| self.reported(1000 + day as u64, &judges, some, bar));
             false_incidents.iter_mut().zip(reported).for_each(|(sum, count)| *sum += count);
         }
         Ok((sights, false_incidents))

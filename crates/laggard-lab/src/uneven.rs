@@ -4,7 +4,7 @@
 //! other part. LUNs that were slow for a quarter of an hour by themselves are real, and no false accusation.
 
 use crate::verdict::attachments::{INTERVAL_S, Watch, roster};
-use crate::verdict::ours::Ours;
+use crate::verdict::ours::{Ours, Variants};
 use indicatif::ProgressBar;
 use laggard_core::diagnose::Incident as Found;
 use laggard_core::ids::ComponentId;
@@ -38,7 +38,7 @@ pub struct Plan {
     /// Days with a slow LUN, and days without, at each level.
     pub days: usize,
     /// Our method.
-    pub ours: Ours,
+    pub variants: Variants,
 }
 
 /// What came of one level.
@@ -88,12 +88,12 @@ impl Plan {
         ((2 * self.days + self.days / 2) * Level::ALL.len()) as u64
     }
 
-    /// Judges all levels.
-    pub fn run(&self, bar: &ProgressBar) -> Result<Vec<Row>, String> {
+    /// Judges all levels, by each variant.
+    pub fn run(&self, bar: &ProgressBar) -> Result<Vec<Vec<Row>>, String> {
         Level::ALL.into_iter().map(|level| self.level(level, bar)).collect()
     }
 
-    fn level(&self, level: Level, bar: &ProgressBar) -> Result<Row, String> {
+    fn level(&self, level: Level, bar: &ProgressBar) -> Result<Vec<Row>, String> {
         let seed = |part: usize| {
             let base = if self.held_out { 0x756e_6500_0000_u64 } else { 0x6465_7600_0000 };
             base + (level as u64) * 1000 + part as u64
@@ -106,15 +106,24 @@ impl Plan {
                 1 => Sort::Quiet,
                 _ => Sort::Intermittent,
             };
-            let day = self.day(site(part), seed(part), sort, part, &roster, &order);
+            let scenario = Scenario::new(site(part), seed(part), sort, part);
+            let days = self.variants.each(|some| scenario.judge(some, &roster, &order));
             bar.inc(1);
-            day
+            days
         };
-        let days: Vec<Day> = (0..2 * self.days + self.days / 2).into_par_iter().map(day).collect();
+        let days: Vec<Vec<Day>> = (0..2 * self.days + self.days / 2).into_par_iter().map(day).collect();
+        let row = |variant: usize| {
+            let days: Vec<&Day> = days.iter().map(|day| &day[variant]).collect();
+            self.row(level, &days)
+        };
+        Ok((0..self.variants.count()).map(row).collect())
+    }
+
+    fn row(&self, level: Level, days: &[&Day]) -> Row {
         let (slow, others) = days.split_at(self.days);
         let (quiet, intermittent) = others.split_at(self.days);
         let mut off: Vec<f64> = slow.iter().filter_map(|day| day.off_min).collect();
-        Ok(Row {
+        Row {
             level: level.name(),
             slow: slow.len(),
             named: slow.iter().filter(|day| day.is_named).count(),
@@ -127,72 +136,87 @@ impl Plan {
             faults: quiet.iter().map(|day| day.faults).sum(),
             mishaps: quiet.iter().map(|day| day.mishaps).sum(),
             loads: quiet.iter().map(|day| day.loads).sum(),
-        })
+        }
     }
+}
 
-    fn day(
-        &self,
-        site: Site,
-        seed: u64,
-        sort: Sort,
-        part: usize,
-        roster: &Roster,
-        order: &[ComponentId],
-    ) -> Day {
-        let mut chance = Chance::new(seed).fork(7);
-        let (lun, factor, hours) =
-            (chance.below(LUNS), FACTORS[part % FACTORS.len()], HOURS[part / FACTORS.len() % HOURS.len()]);
-        let (from_s, to_s) = (BEFORE_H * 3600.0, (BEFORE_H + hours) * 3600.0);
-        let incidents = match sort {
-            Sort::Slow => vec![Incident { happening: Happening::SlowLun { lun, factor }, from_s, to_s }],
+/// What happens on a day, and when one stops to look.
+struct Scenario {
+    site: Site,
+    seed: u64,
+    sort: Sort,
+    lun: usize,
+    happens: Vec<Incident>,
+    end_s: f64,
+}
+
+impl Scenario {
+    fn new(site: Site, seed: u64, sort: Sort, part: usize) -> Scenario {
+        let lun = Chance::new(seed).fork(7).below(LUNS);
+        let (factor, hours) = (FACTORS[part % FACTORS.len()], HOURS[part / FACTORS.len() % HOURS.len()]);
+        let from_s = BEFORE_H * 3600.0;
+        let (happens, end_s) = match sort {
+            Sort::Slow => {
+                let to_s = from_s + hours * 3600.0;
+                (
+                    vec![Incident { happening: Happening::SlowLun { lun, factor }, from_s, to_s }],
+                    to_s + 1800.0,
+                )
+            }
             Sort::Intermittent => {
                 let factor = INTERMITTENT[part % INTERMITTENT.len()];
                 let happening = Happening::IntermittentLun { lun, factor };
-                vec![Incident { happening, from_s, to_s: f64::INFINITY }]
+                let happens = vec![Incident { happening, from_s, to_s: f64::INFINITY }];
+                (happens, from_s + INTERMITTENT_H * 3600.0)
             }
-            Sort::Quiet => Vec::new(),
+            Sort::Quiet => (Vec::new(), 86_400.0),
         };
-        let mut production = Production::new(site, INTERVAL_S, seed, incidents);
-        let mut ours = Watch::ours(roster, &self.ours);
-        let end_s = match sort {
-            Sort::Slow => to_s + 1800.0,
-            Sort::Intermittent => from_s + INTERMITTENT_H * 3600.0,
-            Sort::Quiet => 86_400.0,
-        };
-        for _ in 0..(end_s / f64::from(INTERVAL_S)) as u32 {
-            ours.push(&production.next_slot(), order);
+        Scenario { site, seed, sort, lun, happens, end_s }
+    }
+
+    /// The day as each variant sees it.
+    fn judge(&self, variants: &[Ours], roster: &Roster, order: &[ComponentId]) -> Vec<Day> {
+        let mut production = Production::new(self.site, INTERVAL_S, self.seed, self.happens.clone());
+        let mut watches: Vec<Watch> = variants.iter().map(|ours| Watch::ours(roster, ours)).collect();
+        for _ in 0..(self.end_s / f64::from(INTERVAL_S)) as u32 {
+            let slot = production.next_slot();
+            watches.iter_mut().for_each(|watch| watch.push(&slot, order));
         }
-        let (found, told) = ours.found();
-        let component = |lun: usize| order[site.index(Attachment { lun, priority: 0 })];
-        let was_slow =
-            |id: ComponentId| production.mishaps().iter().any(|mishap| component(mishap.lun) == id);
-        if sort == Sort::Quiet {
-            let mishaps = found.iter().filter(|found| found.explains.iter().any(|id| was_slow(*id))).count();
+        let component = |lun: usize| order[self.site.index(Attachment { lun, priority: 0 })];
+        let mishaps: Vec<ComponentId> =
+            production.mishaps().iter().map(|mishap| component(mishap.lun)).collect();
+        watches.iter().map(|watch| self.day(watch.found(), component(self.lun), &mishaps)).collect()
+    }
+
+    /// What was found, faults and loads, beside the LUN that was slow and those that were by themselves.
+    fn day(&self, (found, told): (Vec<Found>, Vec<Found>), own: ComponentId, mishaps: &[ComponentId]) -> Day {
+        let was_slow = |found: &Found| found.explains.iter().any(|id| mishaps.contains(id));
+        if self.sort == Sort::Quiet {
+            let mishaps = found.iter().filter(|found| was_slow(found)).count();
             return Day { faults: found.len(), mishaps, loads: told.len(), ..Day::default() };
         }
-        let own = component(lun);
+        let from_s = BEFORE_H * 3600.0;
         let is_own = |found: &&Found| {
             found.explains.len() < 4 && found.explains.contains(&own) && found.last.0 as f64 > from_s
         };
         let fault = found.iter().find(is_own);
-        let is_other = |found: &&Found| !is_own(found) && !found.explains.iter().any(|id| was_slow(*id));
         Day {
             is_named: fault.is_some() || told.iter().any(|load| is_own(&load)),
             is_right: fault.is_some(),
             off_min: fault.map(|found| (found.first.0 as f64 - from_s).abs() / 60.0),
-            others: found.iter().filter(is_other).count(),
+            others: found.iter().filter(|found| !is_own(found) && !was_slow(found)).count(),
             ..Day::default()
         }
     }
 }
 
-/// The table.
-pub fn table(rows: &[Row]) -> String {
+/// The table, of all rules.
+pub fn table(levels: &[Vec<Row>]) -> String {
     let mut text = String::from(
         "| load | slow LUNs | named | as slow | dated within, median | other faults named | intermittent LUNs | named | quiet days | faults named | of them real | loads told |\n\
          |---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
-    for row in rows {
+    for row in levels.iter().filter_map(|level| level.first()) {
         let off = row.off_min.map_or("-".into(), |off| format!("{off:.0} min"));
         text += &format!(
             "| {} | {} | {} | {} | {off} | {} | {} | {} | {} | {} | {} | {} |\n",

@@ -7,7 +7,7 @@ use crate::real;
 use crate::report::{Report, html, text};
 use crate::simulated::{harder, matrix::Matrix};
 use crate::uneven;
-use crate::verdict::ours::Ours;
+use crate::verdict::ours::{Ours, Variants};
 use clap::Args as ClapArgs;
 use laggard_core::compare::limp::LIMP;
 use laggard_core::diagnose::rules::{self, Rule, Without};
@@ -91,6 +91,8 @@ const ALL: [usize; CATALOGUE.len()] = {
     all
 };
 const ONE_OF_EACH: [usize; 5] = [0, 1, 11, 14, 18];
+/// Days of each sort and level that all variants of an ablation judge.
+const UNEVEN_DAYS: usize = 2;
 
 pub fn run(args: &Args) -> Result<Outcome, String> {
     if args.only == Some(Part::Production) && args.severity != 1.0 {
@@ -113,7 +115,7 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         ours: ours.clone(),
     };
     if args.only == Some(Part::Uneven) {
-        let plan = uneven::Plan { held_out, days: if args.quick { 6 } else { 24 }, ours };
+        let plan = uneven::Plan { held_out, days: if args.quick { 6 } else { 24 }, variants: ours.into() };
         let bar = bar("uneven production", plan.len());
         let rows = plan.run(&bar)?;
         bar.finish_and_clear();
@@ -121,7 +123,7 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         return Ok(Outcome::Good);
     }
     if args.only == Some(Part::Harder) {
-        let plan = harder::Plan { held_out, repetitions, ours };
+        let plan = harder::Plan { held_out, repetitions, variants: ours.into() };
         let bar = bar("harder bench", plan.len());
         let rows = plan.run(&bar);
         bar.finish_and_clear();
@@ -161,11 +163,23 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
 
 /// What each rule is worth.
 fn ablation(args: &Args, matrix: &Matrix, plan: &Plan) -> Result<Outcome, String> {
-    let bar = bar("ablation", matrix.len() as u64 + plan.len());
-    // Events have no severity.
-    let plan = (args.severity == 1.0).then_some(plan);
     let rules = if args.without.is_empty() { rules::all().collect() } else { args.without.clone() };
-    let ablation = Ablation { method: &LIMP, rules, matrix, plan, real: &args.real };
+    let usual = Ours { method: &LIMP, without: Without::default() };
+    let variants = Variants { usual, rules };
+    let Matrix { held_out, repetitions, .. } = *matrix;
+    let harder = harder::Plan { held_out, repetitions, variants: variants.clone() };
+    let uneven = uneven::Plan { held_out, days: UNEVEN_DAYS, variants: variants.clone() };
+    // Only the published faults have a severity.
+    let has_all = args.severity == 1.0;
+    let ablation = Ablation {
+        variants: &variants,
+        matrix,
+        harder: has_all.then_some(&harder),
+        plan: has_all.then_some(plan),
+        uneven: has_all.then_some(&uneven),
+        real: &args.real,
+    };
+    let bar = bar("ablation", matrix.len() as u64 + harder.len() + plan.len() + uneven.len());
     let effects = ablation.run(&bar)?;
     bar.finish_and_clear();
     let text = match args.format {

@@ -5,7 +5,7 @@ mod recorded;
 use crate::report::{Bound, Summary};
 use crate::simulated::tally::Tally;
 use crate::verdict::Indictment;
-use crate::verdict::ours::{self, Ours};
+use crate::verdict::ours::{self, Ours, Variants};
 use crate::verdict::published::{Pipeline, Scores};
 use indicatif::ProgressBar;
 use rayon::prelude::*;
@@ -127,15 +127,13 @@ pub fn judge(given: &[PathBuf], ours: &Ours, bar: &ProgressBar) -> Result<Score,
 }
 
 /// All runs as each variant of ours judges them.
-pub fn tallies(given: &[PathBuf], variants: &[Ours]) -> Result<Vec<Tally>, String> {
-    let read = |folder: &PathBuf| Recorded::load(folder);
-    let runs = folders(given)?.par_iter().map(read).collect::<Result<Vec<_>, String>>()?;
-    let tally = |variant: &Ours| {
-        let mut tally = Tally::default();
-        runs.iter().for_each(|run| tally.add(&run.expected(), &run.listen(variant)));
-        tally
+pub fn tallies(given: &[PathBuf], variants: &Variants) -> Result<Vec<Tally>, String> {
+    let judge = |folder: &PathBuf| -> Result<Vec<Tally>, String> {
+        let run = Recorded::load(folder)?;
+        Ok(variants.each_alone(|ours| Tally::of(&run.expected(), &run.listen(ours))))
     };
-    Ok(variants.par_iter().map(tally).collect())
+    let runs = folders(given)?.par_iter().map(judge).collect::<Result<Vec<_>, String>>()?;
+    Ok(Tally::sums(&runs))
 }
 
 fn judged(run: &Recorded, published: &[Indictment], ours: &[Indictment]) -> Judged {

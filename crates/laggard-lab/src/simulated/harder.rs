@@ -3,7 +3,7 @@
 
 use super::seed;
 use super::tally::{Expected, Tally};
-use crate::verdict::ours::{self, Ours};
+use crate::verdict::ours::{self, Variants};
 use indicatif::ProgressBar;
 use laggard_sim::bench::{Cluster, Experiment, Fault, FaultKind, Workload, run};
 use rayon::prelude::*;
@@ -22,14 +22,15 @@ pub struct Plan {
     /// Runs of each combination.
     pub repetitions: usize,
     /// Our method.
-    pub ours: Ours,
+    pub variants: Variants,
 }
 
 /// What came of one fault on one cluster.
 pub struct Row {
     cluster: String,
     fault: &'static str,
-    tally: Tally,
+    /// Of each variant.
+    tallies: Vec<Tally>,
 }
 
 /// None, and all faults.
@@ -54,12 +55,12 @@ impl Plan {
         let judged = |(cluster, fault): (&Cluster, Option<FaultKind>)| Row {
             cluster: cluster.name(),
             fault: fault.map_or("none", FaultKind::name),
-            tally: self.judge(cluster, fault, bar),
+            tallies: self.judge(cluster, fault, bar),
         };
         rows.map(judged).collect()
     }
 
-    fn judge(&self, cluster: &Cluster, fault: Option<FaultKind>, bar: &ProgressBar) -> Tally {
+    fn judge(&self, cluster: &Cluster, fault: Option<FaultKind>, bar: &ProgressBar) -> Vec<Tally> {
         let runs: Vec<(Workload, usize)> = Workload::ALL
             .into_iter()
             .flat_map(|workload| (0..self.repetitions).map(move |repetition| (workload, repetition)))
@@ -68,15 +69,13 @@ impl Plan {
             let experiment = self.experiment(cluster, fault, workload, repetition);
             let expected: Vec<Expected> = experiment.faults.iter().map(Expected::from).collect();
             let injected_s = if expected.is_empty() { f64::INFINITY } else { FAULT_S.0 };
-            let mut tally = Tally::default();
-            tally.add(&expected, &ours::judge(&run(&experiment), &self.ours, injected_s));
+            let trace = run(&experiment);
+            let judged =
+                self.variants.each_alone(|ours| Tally::of(&expected, &ours::judge(&trace, ours, injected_s)));
             bar.inc(1);
-            tally
+            judged
         };
-        runs.par_iter().map(judge).reduce(Tally::default, |mut sum, tally| {
-            sum.merge(&tally);
-            sum
-        })
+        Tally::sums(&runs.par_iter().map(judge).collect::<Vec<_>>())
     }
 
     fn experiment(
@@ -100,7 +99,12 @@ impl Plan {
     }
 }
 
-/// The table, and the sums.
+/// Sums over all clusters and faults, of each variant.
+pub fn sums(rows: &[Row]) -> Vec<Tally> {
+    Tally::sums(&rows.iter().map(|row| row.tallies.clone()).collect::<Vec<_>>())
+}
+
+/// The table, and the sums, of all rules.
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::from(
         "| cluster | fault | runs | server named | cause right | something wrong | told after, median |\n|---|---|---|---|---|---|---|\n",
@@ -113,31 +117,30 @@ pub fn table(rows: &[Row]) -> String {
             "| {cluster} | {fault} | {runs} | {indicted} | {diagnosed} | {misdiagnosed} | {told} |"
         );
     };
-    let mut sum = Tally::default();
     for row in rows {
-        line(&row.cluster, row.fault, &row.tally);
-        sum.merge(&row.tally);
+        line(&row.cluster, row.fault, &row.tallies[0]);
     }
-    line("all", "", &sum);
+    line("all", "", &sums(rows)[0]);
     text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdict::ours::Ours;
     use laggard_core::compare::limp::LIMP;
     use laggard_core::diagnose::rules::Without;
 
     #[test]
     fn a_run_outlasts_its_fault_on_every_cluster_and_the_table_has_the_sums() {
         let ours = Ours { method: &LIMP, without: Without::default() };
-        let plan = Plan { held_out: false, repetitions: 1, ours };
+        let plan = Plan { held_out: false, repetitions: 1, variants: ours.into() };
         for cluster in plan.clusters() {
             let runtime_s = run(&plan.experiment(&cluster, None, Workload::Ddw, 0)).runtime_s;
             assert!(runtime_s > FAULT_S.1, "{}: {runtime_s} s", cluster.name());
         }
         let tally = |runs, indicted| Tally { runs, indicted, ..Tally::default() };
-        let row = |fault, tally| Row { cluster: "a".into(), fault, tally };
+        let row = |fault, tally| Row { cluster: "a".into(), fault, tallies: vec![tally] };
         let text = table(&[row("none", tally(5, 0)), row("disk-hog", tally(5, 4))]);
         assert!(
             text.contains("| a | disk-hog | 5 | 4 | 0 | 0 | - |") && text.contains("| all |  | 10 | 4 |"),

@@ -98,6 +98,22 @@ impl Tally {
         self.latencies_s.extend(&other.latencies_s);
     }
 
+    /// Sums over experiments, of each variant that judged them.
+    pub fn sums(experiments: &[Vec<Tally>]) -> Vec<Tally> {
+        let mut sums = vec![Tally::default(); experiments.first().map_or(0, Vec::len)];
+        for tallies in experiments {
+            sums.iter_mut().zip(tallies).for_each(|(sum, tally)| sum.merge(tally));
+        }
+        sums
+    }
+
+    /// The verdict on one experiment.
+    pub fn of(faults: &[Expected], verdict: &[Indictment]) -> Tally {
+        let mut tally = Tally::default();
+        tally.add(faults, verdict);
+        tally
+    }
+
     /// ITP, IFP, DTP, DFP in percent.
     pub fn rates(&self) -> [f64; 4] {
         let percent = |count: usize| 100.0 * count as f64 / self.runs.max(1) as f64;

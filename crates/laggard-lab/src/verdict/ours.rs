@@ -2,7 +2,7 @@
 
 use super::Indictment;
 use laggard_core::compare::Method;
-use laggard_core::diagnose::rules::Without;
+use laggard_core::diagnose::rules::{Rule, Without};
 use laggard_core::diagnose::{Config, Diagnoser, Event, Sample};
 use laggard_core::ids::{ComponentId, UnixSeconds};
 use laggard_core::model::Roster;
@@ -24,6 +24,51 @@ impl Ours {
     /// How the operator is told.
     pub fn config(&self, interval_s: u32) -> Config {
         Config { without: self.without.clone(), ..Config::untrained(self.method, interval_s) }
+    }
+}
+
+/// Our method, and the same without each of some rules.
+#[derive(Debug, Clone)]
+pub struct Variants {
+    /// The method.
+    pub usual: Ours,
+    /// Rules that are switched off, one after the other.
+    pub rules: Vec<&'static Rule>,
+}
+
+impl From<Ours> for Variants {
+    fn from(usual: Ours) -> Variants {
+        Variants { usual, rules: Vec::new() }
+    }
+}
+
+impl Variants {
+    /// The usual one, and one of each rule.
+    pub fn count(&self) -> usize {
+        1 + self.rules.len()
+    }
+
+    /// What each says of one experiment, the usual one first; several are judged at once. A rule that did not speak in it is not
+    /// tried: without it, the same is said.
+    pub fn each<T: Clone>(&self, judge: impl Fn(&[Ours]) -> Vec<T>) -> Vec<T> {
+        let method = self.usual.method;
+        let usual = Ours { method, without: self.usual.without.noted() };
+        let Some(said) = judge(std::slice::from_ref(&usual)).pop() else { return Vec::new() };
+        let may_differ = |rule: &&&'static Rule| usual.without.may_differ_without(rule);
+        let without = |rule: &&'static Rule| Ours { method, without: Without::rule(rule) };
+        let tried: Vec<Ours> = self.rules.iter().filter(may_differ).map(without).collect();
+        let mut others = if tried.is_empty() { Vec::new() } else { judge(&tried) }.into_iter();
+        let other = |rule: &&'static Rule| match usual.without.may_differ_without(rule) {
+            true => others.next().unwrap_or_else(|| said.clone()),
+            false => said.clone(),
+        };
+        let others: Vec<T> = self.rules.iter().map(other).collect();
+        std::iter::once(said).chain(others).collect()
+    }
+
+    /// The same, where each is judged by itself.
+    pub fn each_alone<T: Clone>(&self, judge: impl Fn(&Ours) -> T) -> Vec<T> {
+        self.each(|some| some.iter().map(&judge).collect())
     }
 }
 
@@ -106,4 +151,35 @@ pub fn judge(trace: &Trace, ours: &Ours, injected_s: f64) -> Vec<Indictment> {
         }
     }
     listener.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laggard_core::compare::limp::LIMP;
+    use laggard_core::diagnose::rules;
+    use laggard_sim::bench::{Cluster, Experiment, Fault, FaultKind, Workload, run};
+    use std::cell::Cell;
+
+    #[test]
+    fn without_a_rule_that_did_not_speak_the_same_is_said() {
+        let usual = Ours { method: &LIMP, without: Without::default() };
+        let variants = Variants { usual, rules: rules::all().collect() };
+        let tried = Cell::new(0);
+        for kind in [FaultKind::DiskHog, FaultKind::ReceivePktloss] {
+            let cluster = Cluster::harder(1)[0];
+            let faults = vec![Fault { from_s: 60.0, to_s: 160.0, ..Fault::published(kind, 1) }];
+            let trace = run(&Experiment { cluster, workload: Workload::Ddw, faults, seed: 3, scale: 0.3 });
+            let noted = variants.each_alone(|ours| {
+                tried.set(tried.get() + 1);
+                judge(&trace, ours, 60.0)
+            });
+            assert!(!noted[0].is_empty(), "{kind:?} is told");
+            for (rule, said) in variants.rules.iter().zip(&noted[1..]) {
+                let without = Ours { method: &LIMP, without: Without::rule(rule) };
+                assert_eq!(said, &judge(&trace, &without, 60.0), "{kind:?} without {}", rule.id);
+            }
+        }
+        assert!(tried.get() < variants.count(), "{} were tried for two runs", tried.get());
+    }
 }

@@ -363,13 +363,14 @@ pub struct Named {
 /// The strongest explanation of everything that was seen on a component.
 pub fn cause(kind: Kind, trouble: &Trouble, without: &Without) -> Named {
     let symptoms = Symptoms::of(kind, trouble);
-    for rule in RULES.iter().filter(|rule| without.asks(rule)) {
-        let (Step::Cause(speaks), Ruling::Indicts(Some(cause))) = (rule.step, rule.ruling) else { continue };
-        if let Some(numbers) = speaks(&symptoms) {
-            return Named { cause, spoken: vec![Spoken { rule, metric: None, numbers }] };
-        }
-    }
-    Named { cause: Cause::Unknown, spoken: Vec::new() }
+    let named = without.first(RULES, |rule| {
+        let (Step::Cause(speaks), Ruling::Indicts(Some(cause))) = (rule.step, rule.ruling) else {
+            return None;
+        };
+        let numbers = speaks(&symptoms)?;
+        Some(Named { cause, spoken: vec![Spoken { rule, metric: None, numbers }] })
+    });
+    named.unwrap_or(Named { cause: Cause::Unknown, spoken: Vec::new() })
 }
 
 impl<'a> Symptoms<'a> {
@@ -611,7 +612,7 @@ impl Impact {
 
     /// The rule that says that it is not worth a report, if one does.
     pub fn excused(&self, without: &Without) -> Option<Spoken> {
-        RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| {
+        without.first(RULES, |rule| {
             let Step::Reported(speaks) = rule.step else { return None };
             Some(Spoken { rule, metric: None, numbers: speaks(self)? })
         })

@@ -19,6 +19,8 @@ use super::incident::UndecidedReason;
 use super::persistence::Trouble;
 use episode::{Impact, Symptoms};
 use site::{Claim, GroupEffect, GroupState, SharedTrouble, Site};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a rule decides upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,24 +152,70 @@ pub fn find(id: &str) -> Option<&'static Rule> {
     all().find(|rule| rule.id == id)
 }
 
-/// Rules that are switched off: to see what each is worth.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Without(Vec<&'static Rule>);
+/// Rules that are switched off, to see what each is worth; and a note of those that spoke, where that is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Without {
+    rules: Vec<&'static Rule>,
+    spoken: Option<Arc<Mutex<BTreeSet<&'static str>>>>,
+}
 
 impl Without {
     /// Without one rule.
     pub fn rule(rule: &'static Rule) -> Without {
-        Without(vec![rule])
+        Without::rules(vec![rule])
     }
 
     /// Without these rules.
     pub fn rules(rules: Vec<&'static Rule>) -> Without {
-        Without(rules)
+        Without { rules, spoken: None }
+    }
+
+    /// The same, and rules that speak are noted, by all copies of it together.
+    pub fn noted(&self) -> Without {
+        Without { rules: self.rules.clone(), spoken: Some(Arc::default()) }
     }
 
     /// Whether a rule is asked.
     pub fn asks(&self, rule: &Rule) -> bool {
-        !self.0.contains(&rule)
+        !self.rules.contains(&rule)
+    }
+
+    /// The answer of the first rule that is asked and speaks.
+    fn first<T>(
+        &self,
+        rules: &'static [Rule],
+        mut speaks: impl FnMut(&'static Rule) -> Option<T>,
+    ) -> Option<T> {
+        let mut asked = rules.iter().filter(|rule| self.asks(rule));
+        asked.find_map(|rule| speaks(rule).inspect(|_| self.note(rule)))
+    }
+
+    fn note(&self, rule: &Rule) {
+        if let Some(spoken) = &self.spoken {
+            spoken.lock().unwrap_or_else(PoisonError::into_inner).insert(rule.id);
+        }
+    }
+
+    /// Whether a verdict may be another without this rule: the first that speaks decides, so that one that was noted nowhere
+    /// changes nothing.
+    pub fn may_differ_without(&self, rule: &Rule) -> bool {
+        match rule.step {
+            // They are not asked one after the other.
+            Step::Exceeds(_) | Step::Published | Step::Lasts | Step::Together(_) => true,
+            Step::Differs(_)
+            | Step::Matters(_)
+            | Step::Cause(_)
+            | Step::Reported(_)
+            | Step::Part(_)
+            | Step::SharedCause(_)
+            | Step::Told(_)
+            | Step::Group(_)
+            | Step::Judged(_)
+            | Step::HasData(_) => self
+                .spoken
+                .as_ref()
+                .is_none_or(|spoken| spoken.lock().unwrap_or_else(PoisonError::into_inner).contains(rule.id)),
+        }
     }
 }
 

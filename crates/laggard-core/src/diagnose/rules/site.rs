@@ -277,7 +277,7 @@ fn no_data(windows: u64) -> Option<UndecidedReason> {
 
 /// Why a component with so many windows cannot be judged, if so.
 pub fn undecided_component(windows: u64, without: &Without) -> Option<UndecidedReason> {
-    RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| {
+    without.first(RULES, |rule| {
         let Step::HasData(speaks) = rule.step else { return None };
         speaks(windows)
     })
@@ -285,7 +285,7 @@ pub fn undecided_component(windows: u64, without: &Without) -> Option<UndecidedR
 
 /// Why a group cannot be judged, if so, and the rule that says it.
 pub fn undecided(group: &GroupState, without: &Without) -> Option<UndecidedGroup> {
-    RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| {
+    without.first(RULES, |rule| {
         let Step::Judged(speaks) = rule.step else { return None };
         Some(UndecidedGroup { reason: speaks(group)?, rule })
     })
@@ -316,9 +316,10 @@ pub fn everybody_slow_rule() -> &'static Rule {
 
 /// Whether a whole group is slow against its own past, and upon what that is said.
 pub fn everybody_slow(group: &GroupEffect, without: &Without) -> Option<Numbers> {
-    let rule = everybody_slow_rule();
-    let Step::Group(speaks) = rule.step else { return None };
-    speaks(group).filter(|_| without.asks(rule))
+    without.first(RULES, |rule| {
+        let Step::Group(speaks) = rule.step else { return None };
+        speaks(group)
+    })
 }
 
 /// A trouble among all that are open.
@@ -397,7 +398,7 @@ pub fn explain(roster: &Roster, troubles: Vec<Trouble>, without: &Without) -> (V
 
 /// The rule that says that a load is not worth a line, if there is one.
 fn not_told(load: &Trouble, without: &Without) -> Option<Spoken> {
-    RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| {
+    without.first(RULES, |rule| {
         let Step::Told(speaks) = rule.step else { return None };
         Some(Spoken { rule, metric: None, numbers: speaks(load)? })
     })
@@ -421,6 +422,7 @@ impl Site<'_> {
                 if found.is_empty() {
                     break;
                 }
+                self.without.note(rule);
                 for together in RULES.iter().filter(|rule| self.without.asks(rule)) {
                     if let Step::Together(merge) = together.step {
                         found = merge(self, found);
@@ -499,7 +501,7 @@ impl Site<'_> {
             let spoken = Spoken { rule, metric: None, numbers: Numbers::NONE };
             Some(Named { cause: speaks(&shared)?, spoken: vec![spoken] })
         };
-        let found = RULES.iter().filter(|rule| self.without.asks(rule)).find_map(speaks);
+        let found = self.without.first(RULES, speaks);
         found.unwrap_or(Named { cause: Cause::Unknown, spoken: Vec::new() })
     }
 }

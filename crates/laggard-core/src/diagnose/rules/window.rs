@@ -330,7 +330,7 @@ pub struct Decision {
 
 /// Asks the rules in order. Without any that speaks, nothing is wrong.
 pub fn decide(case: &Case, without: &Without) -> Option<Decision> {
-    RULES.iter().filter(|rule| without.asks(rule)).find_map(|rule| {
+    without.first(RULES, |rule| {
         let (numbers, relation) = match rule.step {
             Step::Exceeds(speaks) | Step::Differs(speaks) => (speaks(case)?, Relation::Alike),
             Step::Matters(speaks) => (speaks(case)?, case.relation()),
