@@ -11,7 +11,7 @@ use super::past::SlowTime;
 use super::persistence::Trouble;
 use super::pipeline::{Diagnoser, Group};
 use super::rules::episode::{Impact, Spoken};
-use super::rules::site::{self, Explained, GroupState, MostJudged};
+use super::rules::site::{self, Coverage, Explained, GroupState, MostJudged};
 use crate::grid::FEWEST_PEERS;
 use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
 use crate::model::Kind;
@@ -162,11 +162,21 @@ impl Diagnoser {
         }
     }
 
-    /// A group that could have been compared was not. Groups of one or two never can, and are no reason for alarm.
+    /// Whether "nothing suspect" would be no all-clear.
     fn is_undecided(&self, undecided: &Table<GroupId, Option<UndecidedGroup>>) -> bool {
         let sizes = self.roster.groups.iter().map(|group| group.members.len());
-        undecided.iter().zip(sizes).any(|(reason, size)| reason.is_some() && size >= FEWEST_PEERS)
-            || undecided.iter().all(Option::is_some)
+        let unjudged: Vec<usize> = undecided
+            .iter()
+            .zip(sizes)
+            .filter(|(reason, _)| reason.is_some())
+            .map(|(_, size)| size)
+            .collect();
+        let coverage = Coverage {
+            groups: self.groups.len(),
+            unjudged: unjudged.len(),
+            unjudged_of_peers: unjudged.iter().filter(|size| **size >= FEWEST_PEERS).count(),
+        };
+        site::no_all_clear(&coverage, &self.config.without).is_some()
     }
 
     fn undecided(&self, group: GroupId) -> Option<UndecidedGroup> {

@@ -585,10 +585,9 @@ impl Diagnoser {
     }
 
     fn join(&mut self, group: GroupId, window: WindowIndex, members: &[MemberIndex], indicted: &[bool]) {
-        match &self.groups[group].gathering {
-            Some(current) if window > current.window => self.end_window(group),
-            Some(current) if window < current.window => return,
-            _ => {}
+        // Windows come in the order of time, also those of different methods.
+        if self.groups[group].gathering.as_ref().is_some_and(|current| window > current.window) {
+            self.end_window(group);
         }
         let width = self.roster.groups[group].members.len();
         let fresh = || Gathering { window, states: Table::filled(State::Undecided, width) };

@@ -71,6 +71,31 @@ fn one_slow_disk_is_indicted_and_dated() {
 }
 
 #[test]
+fn what_differs_tells_before_what_is_alike_however_severe() {
+    let (mut diagnosis, _) = run(
+        config(&CDF),
+        disks(8),
+        awaits(8, 0..600, |disk, slot| Some(if disk == 4 && slot >= 300 { 15.0 } else { 5.0 })),
+    );
+    let incident = &mut diagnosis.incidents[0];
+    let mut seen = incident.telling().expect("it has evidence").1.peak;
+    incident.cause = Cause::NetworkHog;
+    incident.episode.observe(Metric::Rxbyt, &CDF, UnixSeconds(0), seen);
+    (seen.relation, seen.score) = (Relation::Alike, 1000.0 * seen.threshold);
+    incident.episode.observe(Metric::Txbyt, &CDF, UnixSeconds(0), seen);
+    assert_eq!(incident.telling().map(|(metric, _)| metric), Some(Metric::Rxbyt));
+}
+
+#[test]
+fn a_disk_without_data_is_undecided_among_healthy_ones() {
+    let (diagnosis, _) = run(config(&CDF), disks(8), awaits(8, 0..600, |disk, _| (disk != 5).then_some(5.0)));
+    let verdicts: Vec<&str> = diagnosis.components.iter().map(|known| known.verdict.name()).collect();
+    let is_undecided = |verdict: &&str| *verdict == "undecided";
+    assert_eq!(verdicts.iter().filter(|verdict| is_undecided(verdict)).count(), 1, "{verdicts:?}");
+    assert_eq!(verdicts[5], "undecided");
+}
+
+#[test]
 fn a_disk_that_was_always_slow_is_found_untrained() {
     let (diagnosis, _) =
         run(config(&CDF), disks(8), awaits(8, 0..600, |disk, _| Some(if disk == 0 { 12.0 } else { 5.0 })));

@@ -18,7 +18,7 @@ use super::cause::Cause;
 use super::incident::UndecidedReason;
 use super::persistence::Trouble;
 use episode::{Impact, Symptoms};
-use site::{Claim, GroupEffect, GroupState, SharedTrouble, Site};
+use site::{Claim, Coverage, GroupEffect, GroupState, SharedTrouble, Site};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -108,6 +108,8 @@ pub enum Step {
     Judged(fn(&GroupState) -> Option<UndecidedReason>),
     /// Site: why can a component of a group that was judged not be judged? Given the windows with data of it.
     HasData(fn(u64) -> Option<UndecidedReason>),
+    /// Site: nothing is suspect; may that be said? A rule that speaks says no.
+    AllClear(fn(&Coverage) -> Option<Numbers>),
 }
 
 /// One rule.
@@ -211,7 +213,8 @@ impl Without {
             | Step::Told(_)
             | Step::Group(_)
             | Step::Judged(_)
-            | Step::HasData(_) => self
+            | Step::HasData(_)
+            | Step::AllClear(_) => self
                 .spoken
                 .as_ref()
                 .is_none_or(|spoken| spoken.lock().unwrap_or_else(PoisonError::into_inner).contains(rule.id)),

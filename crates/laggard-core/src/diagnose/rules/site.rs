@@ -235,7 +235,42 @@ pub static RULES: &[Rule] = &[
         ruling: Ruling::Undecided,
         step: Step::HasData(no_data),
     },
+    Rule {
+        id: "not-all-judged",
+        scope: Scope::Site,
+        sentence: "Where a group that could have been compared was not, or none was, \"nothing suspect\" is not said.",
+        clause: "{unjudged} of {groups} groups could not be judged",
+        origin: "no false all-clear: docs/methods.md",
+        bounds: &[MIN_PEERS],
+        ruling: Ruling::Undecided,
+        step: Step::AllClear(not_all_judged),
+    },
 ];
+
+/// Groups, and how many of them were judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Coverage {
+    /// Groups.
+    pub groups: usize,
+    /// Those that could not be judged ...
+    pub unjudged: usize,
+    /// ... although they have enough members.
+    pub unjudged_of_peers: usize,
+}
+
+/// Groups of one or two never can be judged, and are no reason for alarm.
+fn not_all_judged(seen: &Coverage) -> Option<Numbers> {
+    let is_blind = seen.unjudged_of_peers > 0 || seen.unjudged == seen.groups;
+    is_blind.then(|| Numbers::of(&[("unjudged", seen.unjudged as f64), ("groups", seen.groups as f64)]))
+}
+
+/// The rule that says that nothing suspect is no all-clear, if one does.
+pub fn no_all_clear(coverage: &Coverage, without: &Without) -> Option<Spoken> {
+    without.first(RULES, |rule| {
+        let Step::AllClear(speaks) = rule.step else { return None };
+        Some(Spoken { rule, metric: None, numbers: speaks(coverage)? })
+    })
+}
 
 /// The metric of a group that was judged most often.
 #[derive(Debug, Clone, Copy)]

@@ -17,7 +17,8 @@ fn ids_are_unique_and_rules_stand_in_the_table_of_their_scope() {
             | Step::Told(_)
             | Step::Group(_)
             | Step::Judged(_)
-            | Step::HasData(_) => Scope::Site,
+            | Step::HasData(_)
+            | Step::AllClear(_) => Scope::Site,
         };
         assert_eq!(rule.scope, scope, "{}", rule.id);
         assert_eq!(find(rule.id), Some(rule));

@@ -344,7 +344,8 @@ pub fn decide(case: &Case, without: &Without) -> Option<Decision> {
             | Step::Told(_)
             | Step::Group(_)
             | Step::Judged(_)
-            | Step::HasData(_) => return None,
+            | Step::HasData(_)
+            | Step::AllClear(_) => return None,
         };
         Some(Decision { rule, ruling: rule.ruling, relation, numbers })
     })

@@ -27,14 +27,8 @@ pub(super) fn lost_luns(site: &Site) -> Vec<LostLun> {
             known.iter().filter_map(|id| Some((*id, site.trouble(*id)?)))
         };
         // Each time in which the first of them is unused; without it, each time in which another has a load.
-        let Some(&(priority, first)) = attachments.first() else { continue };
-        let is_preferred = priority == 1;
-        let times: Vec<(TroubleId, &Trouble)> = troubles(first)
-            .filter(|(_, trouble)| match is_preferred {
-                true => !trouble.is_load && is_unused(&trouble.episode),
-                false => is_unused(&trouble.episode) || is_loaded(trouble),
-            })
-            .collect();
+        let Some(&(_, first)) = attachments.first() else { continue };
+        let times = troubles(first).filter(|(_, trouble)| is_unused(&trouble.episode) || is_loaded(trouble));
         for (id, time) in times {
             let at_that_time = |component: ComponentId, is_wanted: &dyn Fn(&Trouble) -> bool| {
                 let mut found = troubles(component)
@@ -53,6 +47,7 @@ pub(super) fn lost_luns(site: &Site) -> Vec<LostLun> {
             let shown: Option<Vec<TroubleId>> = before.iter().map(|&(_, id)| unused(id)).collect();
             let Some(mut shown) = shown.filter(|_| !is_seen_by_one) else { continue };
             shown.extend(taker.and_then(|taker| loaded(attachments[taker].1)));
+            // A preferred attachment with a load, for one, shows no loss.
             if !shown.contains(&id) {
                 continue;
             }

@@ -298,6 +298,52 @@ fn a_preferred_path_with_a_load_takes_no_load_from_others() {
     assert!(explained(&seen).iter().all(|(_, rule)| *rule != "lost-attachment"), "{:?}", explained(&seen));
 }
 
+/// The part that explains some attachments, where only these are recorded at all.
+fn explained_alone(text: &str, suspects: &[(&str, Relation)]) -> Vec<(String, &'static str)> {
+    let topology = Topology::parse(text).unwrap();
+    let observed: Vec<Observed> =
+        suspects.iter().map(|(name, _)| Observed { name: (*name).into(), ..Observed::default() }).collect();
+    let roster = Roster::new(&observed, Some(&topology));
+    let suspects: Vec<(String, Episode)> =
+        suspects.iter().map(|(name, relation)| ((*name).into(), trouble(*relation, 1000))).collect();
+    let found = explain(&roster, faults(&roster, &suspects), &Without::default()).0;
+    found.into_iter().map(|found| (found.claim.part.name, found.rule.id)).collect()
+}
+
+/// LUNs 00 to 02, each with three servers.
+const THREE_PATHS: &str = "[[servers]]\nnames = \"fs[1-3]\"\n[[controllers]]\nnames = \"ddn1\"\n\
+    [[luns]]\nnames = \"[00-02]\"\ncontroller = \"ddn1\"\nservers = \"fs[1-3]\"\n";
+
+#[test]
+fn a_second_path_with_a_load_shows_a_loss_where_the_first_is_not_recorded() {
+    let found = |relation: Relation| explained_alone(THREE_PATHS, &[("ddn1.00.fs2", relation)]);
+    assert_eq!(found(Relation::High), [("ddn1.00.fs2".into(), "lost-attachment")]);
+    let one = found(Relation::Idle);
+    assert_eq!(one, [("ddn1.00.fs2".into(), "alone")], "one idle path shows nothing");
+    let both =
+        explained_alone(THREE_PATHS, &[("ddn1.00.fs1", Relation::Idle), ("ddn1.00.fs2", Relation::Idle)]);
+    assert_eq!(both[0].1, "lost-attachment", "the third has the load, and is not recorded: {both:?}");
+}
+
+#[test]
+fn a_server_is_named_before_the_controller_that_has_no_other() {
+    let text = "[[servers]]\nnames = \"fs[1-2]\"\n[[controllers]]\nnames = \"ddn1\"\n\
+        [[luns]]\nnames = \"[00-02]\"\ncontroller = \"ddn1\"\nservers = \"fs[1-2]\"\n";
+    let silent = ["ddn1.00.fs1", "ddn1.01.fs1", "ddn1.02.fs1"].map(|name| (name, Relation::Silent));
+    let taking = ["ddn1.00.fs2", "ddn1.01.fs2", "ddn1.02.fs2"].map(|name| (name, Relation::High));
+    assert_eq!(explained_alone(text, &[silent, taking].concat()), [("fs1".into(), "part-down")]);
+}
+
+#[test]
+fn nothing_suspect_is_said_only_where_all_that_can_be_compared_was() {
+    let says = |groups: usize, unjudged: usize, unjudged_of_peers: usize| {
+        no_all_clear(&Coverage { groups, unjudged, unjudged_of_peers }, &Without::default()).is_none()
+    };
+    assert!(says(3, 0, 0) && says(3, 2, 0), "single machines are never compared");
+    assert!(!says(3, 1, 1), "a group with peers was not judged");
+    assert!(!says(2, 2, 0) && !says(0, 0, 0), "nothing was judged");
+}
+
 #[test]
 fn one_lost_lun_names_the_attachment_and_two_their_server() {
     let name = |luns: usize| explained(&lost("fs5", luns, 1000)).remove(0).0;

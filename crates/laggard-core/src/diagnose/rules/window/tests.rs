@@ -58,6 +58,10 @@ impl Asked {
     }
 
     fn decide(&self) -> Decision {
+        self.with_case(|case| decide(case, &self.without).expect("the last rule speaks always"))
+    }
+
+    fn with_case<T>(&self, ask: impl Fn(&Case) -> T) -> T {
         let scored = window(self.metric, &self.levels);
         let mut context = Context::default();
         if !self.load.is_empty() {
@@ -95,7 +99,7 @@ impl Asked {
                 accounts: accounts.as_ref(),
             },
         };
-        decide(&case, &self.without).expect("the last rule speaks always")
+        ask(&case)
     }
 
     fn rule(&self) -> &'static str {
@@ -348,6 +352,16 @@ fn spread_peers_hide_what_is_not_unusual_among_them() {
     let mut asked = Asked::new(Kind::Device, Metric::Await, 0.0, 8.0);
     asked.levels = vec![2.0, 3.0, 4.0, 5.0, 8.0];
     assert_eq!(asked.rule(), "spread");
+}
+
+#[test]
+fn only_more_work_says_which_share_of_the_slowness_it_is() {
+    let share = |metric: Metric| {
+        let asked = Asked { account: Some(account(0.5, 0.5)), ..Asked::new(Kind::Device, metric, 0.25, 0.5) };
+        asked.with_case(|case| case.by_load())
+    };
+    assert_eq!(share(Metric::Work), Some(1.0));
+    assert_eq!(share(Metric::Await), None);
 }
 
 #[test]
