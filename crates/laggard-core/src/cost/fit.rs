@@ -20,8 +20,9 @@ const ROUNDS: usize = 15;
 const ONE_SIDED_FROM: usize = 5;
 /// A row's unit of error: what is not told from none, and this share of its prediction.
 const ERROR_OF_PREDICTION: f64 = 0.1;
-/// Huber's bound, and the bound beyond which a slow row counts less, in units of error.
+/// Huber's bound, in units of error.
 const HUBER: f64 = 1.5;
+/// The bound beyond which a slow row counts less, in units of error.
 const SLOW: f64 = 3.0;
 /// Requests count only where they explain so much more than bytes alone: a slow disk merges less, and more requests must not explain
 /// its slowness.

@@ -3,6 +3,7 @@
 use crate::{Bench, root};
 use laggard_core::model::metric::{Averaging, TABLE};
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// Runs every `$ laggard …` of a document's `console` blocks, in order, in one folder, and compares what it prints.
 fn check_console(document: &str) {
@@ -66,6 +67,55 @@ fn the_table_of_rules_is_the_one_in_the_code() {
         document.contains(&table),
         "docs/methods.md should hold the table that `laggard rules --format markdown` prints:\n{table}"
     );
+}
+
+/// Files of the measurement and the decision, whose numbers are all in docs/methods.md.
+fn measuring_files() -> Vec<PathBuf> {
+    let core = root().join("crates/laggard-core/src");
+    let mut pending = vec![core.join("cost"), core.join("diagnose")];
+    let mut files = vec![core.join("grid/window.rs"), core.join("stats.rs")];
+    while let Some(folder) = pending.pop() {
+        for entry in std::fs::read_dir(folder).expect("sources").flatten() {
+            if entry.path().is_dir() { pending.push(entry.path()) } else { files.push(entry.path()) }
+        }
+    }
+    files.retain(|file| !file.ends_with("tests.rs"));
+    files.sort();
+    files
+}
+
+/// A constant of a number type: its name and its value.
+fn number(line: &str) -> Option<(&str, &str)> {
+    let (name, rest) = line
+        .trim_start_matches("pub ")
+        .trim_start_matches("pub(super) ")
+        .strip_prefix("const ")?
+        .split_once(": ")?;
+    let (kind, value) = rest.trim_end_matches(';').split_once(" = ")?;
+    ["f64", "u32", "u64", "usize"].contains(&kind).then_some((name, value))
+}
+
+#[test]
+fn the_table_of_the_numbers_of_the_measurement_is_the_one_in_the_code() {
+    let mut table = String::from("| number | value | in | what it is |\n|---|---|---|---|\n");
+    for file in measuring_files() {
+        let text = std::fs::read_to_string(&file).expect("a source");
+        let place = file.to_string_lossy().split_once("core/src/").expect("of core").1.to_string();
+        let mut says = String::new();
+        for line in text.lines() {
+            match (line.strip_prefix("/// "), number(line)) {
+                (Some(more), _) => says = format!("{says} {more}").trim_start().into(),
+                // Indices of columns have no sentence.
+                (None, Some((name, value))) if !says.is_empty() => {
+                    let _ =
+                        writeln!(table, "| `{name}` | {value} | {place} | {} |", std::mem::take(&mut says));
+                }
+                (None, _) => says.clear(),
+            }
+        }
+    }
+    let document = std::fs::read_to_string(root().join("docs/methods.md")).expect("docs/methods.md");
+    assert!(document.contains(&table), "docs/methods.md should hold this table:\n{table}");
 }
 
 #[test]

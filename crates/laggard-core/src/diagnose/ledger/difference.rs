@@ -10,9 +10,11 @@ const MOST_DIFFERENCES: usize = 512;
 pub(super) const MIN_SPREAD: f64 = 0.02;
 /// From so many members on, the spread of the window itself counts too.
 const MANY_MEMBERS: usize = 8;
-/// A member's own usual difference is known after so many windows, and is at most this.
+/// A member's own usual difference is known after so many windows ...
 const MIN_USUAL: usize = 16;
+/// ... is the median of the last so many ...
 const MOST_USUAL: usize = 32;
+/// ... and at most this, as a logarithm: 1.15 times.
 const MAX_USUAL: f64 = 0.14;
 
 /// A member's own past differences, thinned.

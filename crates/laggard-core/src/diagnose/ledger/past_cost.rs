@@ -3,10 +3,11 @@
 use super::lessons::Fitted;
 use crate::cost::Load;
 
-/// The past of a group is known from so many pieces; it is looked at anew when there are twice as many.
+/// The past of a group is known from so many pieces.
 const MIN_PAST_PIECES: u64 = 32;
-/// Where the group is slow now, what lasts for three times as long as the past is the new past.
+/// The past is learnt anew when there are so many times its pieces ...
 const RENEWED_AFTER: u64 = 2;
+/// ... and so many where the group is slow now: what lasts for three times as long as the past is the new past.
 const RENEWED_AFTER_WHILE_SLOW: u64 = 4;
 /// Share of the bytes in a direction that had next to none before: that is other work.
 const NEW_DIRECTION: f64 = 0.2;
