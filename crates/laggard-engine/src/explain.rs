@@ -3,10 +3,11 @@
 use crate::Session;
 use laggard_core::diagnose::Verdict;
 use laggard_core::diagnose::rules::episode::Spoken;
-use laggard_core::diagnose::rules::{Numbers, Ruling};
+use laggard_core::diagnose::rules::{Numbers, Ruling, Step};
 use laggard_core::diagnose::trace::Tally;
 use laggard_core::ids::{ComponentId, UnixSeconds};
 use laggard_core::model::Metric;
+use std::collections::BTreeMap;
 
 /// What the rules said of one component.
 pub struct Explanation {
@@ -42,13 +43,32 @@ impl Explanation {
             };
             bucket.push(tally);
         }
+        // What stood out first: of the rest there is little to say.
+        explanation.ruled_out.sort_by_key(|tally| !stood_out(tally));
         explanation
+    }
+
+    /// Metrics in which it stood out from its peers and was excused, each with the most windows in which one rule excused it.
+    pub fn excused(&self) -> BTreeMap<Metric, u64> {
+        let mut excused = BTreeMap::new();
+        for tally in self.ruled_out.iter().filter(|tally| stood_out(tally)) {
+            if let Some(metric) = tally.metric {
+                let windows = excused.entry(metric).or_insert(0);
+                *windows = tally.windows.max(*windows);
+            }
+        }
+        excused
     }
 
     /// All rulings: found, ruled out, undecided.
     pub fn rulings(&self) -> impl Iterator<Item = &Tally> {
         self.found.iter().chain(&self.ruled_out).chain(&self.undecided)
     }
+}
+
+/// Whether a rule spoke of more than a score within its threshold.
+fn stood_out(tally: &Tally) -> bool {
+    !matches!(tally.rule.step, Step::Exceeds(_))
 }
 
 /// Rulings of all scopes, window by metric first.

@@ -41,10 +41,12 @@ impl Tally {
         Tally { rule, ruling: rule.ruling, metric, windows: 1, from, to, numbers, severity }
     }
 
-    /// What the rule saw at its worst, in words: its clause with the numbers in it.
+    /// What the rule saw at its worst, in words: its clause with the numbers in it, levels in the unit of the metric.
     pub fn clause(&self, number: impl Fn(f64) -> String) -> String {
         let mut text = self.rule.clause.to_string();
         if let Some(metric) = self.metric {
+            text = text
+                .replace("{metric} {level}", &format!("{{metric}} {{level}} {}", metric.properties().unit));
             text = text.replace("{metric}", metric.name());
         }
         for (name, value) in self.numbers.iter() {

@@ -223,9 +223,27 @@ pub fn evidence(session: &Session, incident: &Incident) -> Vec<String> {
 
 /// What a component was compared with.
 pub fn compared(session: &Session, component: ComponentId) -> String {
-    let group = &session.roster.groups[session.roster.components[component].group];
+    let id = session.roster.components[component].group;
+    let group = &session.roster.groups[id];
     let peers = counted(group.members.len() - 1, "peer");
-    format!("{} was compared with {peers} of `{}`", session.roster.name(component), group.name)
+    let was = match session.diagnosis.undecided_groups[id] {
+        Some(_) => "could not be compared",
+        None => "was compared",
+    };
+    format!("{} {was} with {peers} of `{}`", session.roster.name(component), group.name)
+}
+
+/// Why a healthy component is not accused, in one sentence.
+pub fn why_healthy(explanation: &Explanation) -> String {
+    let excused = explanation.excused();
+    if excused.is_empty() {
+        return "not accused: in no window did it stand out from its peers".into();
+    }
+    let metrics: Vec<String> = excused
+        .iter()
+        .map(|(metric, windows)| format!("{} ({})", metric.name(), counted(*windows as usize, "window")))
+        .collect();
+    format!("not accused: it stood out in {}, and was excused each time", metrics.join(", "))
 }
 
 /// What a rule said, how often, and its worst example.

@@ -7,7 +7,7 @@ use crate::report::{advice, sentences};
 use laggard_core::compare::Score;
 use laggard_core::diagnose::evidence::Evidence;
 use laggard_core::diagnose::pipeline::Persistent;
-use laggard_core::diagnose::{Event, Incident, JudgedWindow};
+use laggard_core::diagnose::{Event, Incident, JudgedWindow, Verdict};
 use laggard_core::ids::{ComponentId, GroupId};
 use laggard_core::model::metric::Role;
 use laggard_core::model::{Metric, hosts};
@@ -117,6 +117,7 @@ fn explained(session: &Session) -> Markup {
                     @let verdict = &session.diagnosis.components[component].verdict;
                     h3 { (session.roster.name(component)) ": " (sentences::verdict(verdict)) }
                     p { (sentences::compared(session, component)) "." }
+                    @if *verdict == Verdict::Healthy { p { (sentences::why_healthy(&explanation)) "." } }
                     (list("Found", explanation.found.iter().map(sentences::ruling).collect()))
                     (list("Ruled out", explanation.ruled_out.iter().map(sentences::ruled_out).collect()))
                     (list("Could not be judged", sentences::not_judged(&explanation, verdict)))

@@ -1,7 +1,7 @@
 //! Text: reads like an answer. One line per problem, worst first, with the next command; evidence on request.
 
 use crate::report::{advice, sentences};
-use laggard_core::diagnose::Incident;
+use laggard_core::diagnose::{Incident, Verdict};
 use laggard_core::ids::ComponentId;
 use laggard_core::model::{Kind, hosts};
 use laggard_engine::{Explanation, Session};
@@ -132,6 +132,9 @@ fn component_explained(out: &mut String, session: &Session, component: Component
         known.persistence
     );
     let explanation = Explanation::new(session, component);
+    if known.verdict == Verdict::Healthy {
+        let _ = writeln!(out, "  {}", sentences::why_healthy(&explanation));
+    }
     let list = |out: &mut String, title: &str, lines: Vec<String>| {
         let _ = writeln!(out, "  {title}:{}", if lines.is_empty() { " nothing" } else { "" });
         for line in lines {
