@@ -11,7 +11,7 @@ use super::past::SlowTime;
 use super::persistence::Trouble;
 use super::pipeline::{Diagnoser, Group};
 use super::rules::episode::{Impact, Spoken};
-use super::rules::site::{self, Coverage, Explained, GroupState, MostJudged};
+use super::rules::site::{self, ComponentWindows, Coverage, Explained, GroupState, MostJudged};
 use crate::grid::FEWEST_PEERS;
 use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
 use crate::model::Kind;
@@ -227,7 +227,8 @@ impl Diagnoser {
     ) -> ComponentVerdict {
         let history = &self.histories[component];
         let group = undecided[self.roster.components[component].group].as_ref();
-        let own = || site::undecided_component(history.decided, &self.config.without);
+        let windows = ComponentWindows { judged: history.decided, unclear: history.unclear };
+        let own = || site::undecided_component(&windows, &self.config.without);
         let verdict = match group.map(|group| group.reason.clone()).or_else(own) {
             _ if is_suspect => Verdict::Suspect,
             Some(reason) => Verdict::Undecided(reason),

@@ -113,6 +113,8 @@ pub enum UndecidedReason {
     },
     /// No window has data of the component.
     NoData,
+    /// Its work is unlike that of its peers, and costs more than theirs would.
+    UnlikeWork,
 }
 
 impl fmt::Display for UndecidedReason {
@@ -132,6 +134,9 @@ impl fmt::Display for UndecidedReason {
                 method.name
             ),
             UndecidedReason::NoData => f.write_str("no window with its data"),
+            UndecidedReason::UnlikeWork => {
+                f.write_str("its work is unlike its peers' in most windows: it may be slow, or its work dear")
+            }
         }
     }
 }

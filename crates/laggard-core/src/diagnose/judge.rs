@@ -60,6 +60,8 @@ pub struct Judged {
     pub anomalous: Vec<bool>,
     /// Anomalous, and by something that indicts.
     pub indicted: Vec<bool>,
+    /// Rows that stand out, and of which a rule says that nothing can be said.
+    pub unclear: Vec<usize>,
     /// In the order of the rows.
     pub found: Vec<Found>,
 }
@@ -67,7 +69,8 @@ pub struct Judged {
 impl Judged {
     /// Nothing can be said of so many rows.
     pub fn nothing(rows: usize) -> Judged {
-        Judged { anomalous: vec![false; rows], indicted: vec![false; rows], found: Vec::new() }
+        let none = vec![false; rows];
+        Judged { anomalous: none.clone(), indicted: none, unclear: Vec::new(), found: Vec::new() }
     }
 }
 
@@ -134,6 +137,9 @@ impl Track {
                 self.memory.from_the_start[member] = stands_out_early(scored, row, &case, bench.without);
             }
             let is_judged = (has_score || is_silent) && decision.ruling != Ruling::Undecided;
+            if has_score && decision.ruling == Ruling::Undecided {
+                judged.unclear.push(row);
+            }
             judged.anomalous[row] = is_judged && self.memory.filters[member].push(k, is_different);
             if is_different {
                 self.memory.indicted[member] = matches!(decision.ruling, Ruling::Indicts(_));

@@ -172,6 +172,8 @@ pub struct History {
     pub peak: u32,
     /// Windows in which it could be judged.
     pub decided: u64,
+    /// Windows in which it stood out, and a rule said that nothing can be said.
+    pub unclear: u64,
     open: [Option<Box<Open>>; Strand::COUNT],
     /// Trouble that is over; loads among it.
     over: Vec<(Strand, Episode)>,

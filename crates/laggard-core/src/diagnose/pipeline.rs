@@ -559,6 +559,9 @@ impl Diagnoser {
         let group = scored.group;
         self.join(group, window, &scored.members, &judged.indicted);
         let members = &self.roster.groups[group].members;
+        for &row in &judged.unclear {
+            self.histories[members[scored.members[row]]].unclear += 1;
+        }
         for (row, member) in scored.members.iter().enumerate().filter(|(row, _)| judged.anomalous[*row]) {
             let strand = Strand { domain: self.domain(scored.metric), is_load: !judged.indicted[row] };
             self.histories[members[*member]].mark(strand);

@@ -233,6 +233,21 @@ pub fn compared(session: &Session, component: ComponentId) -> String {
     format!("{} {was} with {peers} of `{}`", session.roster.name(component), group.name)
 }
 
+/// Components that could not be judged in groups that were: their names, and why.
+pub fn undecided_components(session: &Session) -> Vec<(String, String)> {
+    let (diagnosis, roster) = (&session.diagnosis, &session.roster);
+    let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (component, known) in diagnosis.components.enumerate() {
+        let is_of_judged = diagnosis.undecided_groups[roster.components[component].group].is_none();
+        if let Verdict::Undecided(reason) = &known.verdict
+            && is_of_judged
+        {
+            by_reason.entry(reason.to_string()).or_default().push(roster.name(component));
+        }
+    }
+    by_reason.into_iter().map(|(reason, names)| (hosts::fold(names), reason)).collect()
+}
+
 /// Why a healthy component is not accused, in one sentence.
 pub fn why_healthy(explanation: &Explanation) -> String {
     let excused = explanation.excused();

@@ -18,7 +18,7 @@ use super::cause::Cause;
 use super::incident::UndecidedReason;
 use super::persistence::Trouble;
 use episode::{Impact, Symptoms};
-use site::{Claim, Coverage, GroupEffect, GroupState, SharedTrouble, Site};
+use site::{Claim, ComponentWindows, Coverage, GroupEffect, GroupState, SharedTrouble, Site};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -106,8 +106,8 @@ pub enum Step {
     Group(fn(&GroupEffect) -> Option<Numbers>),
     /// Site: why can a group not be judged?
     Judged(fn(&GroupState) -> Option<UndecidedReason>),
-    /// Site: why can a component of a group that was judged not be judged? Given the windows with data of it.
-    HasData(fn(u64) -> Option<UndecidedReason>),
+    /// Site: why can a component of a group that was judged not be judged? Given its windows.
+    HasData(fn(&ComponentWindows) -> Option<UndecidedReason>),
     /// Site: nothing is suspect; may that be said? A rule that speaks says no.
     AllClear(fn(&Coverage) -> Option<Numbers>),
 }

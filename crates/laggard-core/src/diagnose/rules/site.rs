@@ -48,6 +48,8 @@ const MIN_DENSITY: Bound = Bound::new("min_density", 0.1, "of its components");
 const MIN_DENSITY_RATIO: Bound = Bound::new("min_density_ratio", 5.0, "times the density elsewhere");
 /// ... and so many components are, or both of two.
 const MIN_COMPONENTS: Bound = Bound::new("min_components", 3.0, "components");
+/// Share of the windows in which it cannot be said whether a component is slow, so that nothing is said of it.
+const MIN_UNCLEAR: Bound = Bound::new("min_unclear", 0.5, "of its windows");
 /// A component jitters beyond this coefficient of variation ...
 const MIN_VARIATION: Bound = Bound::new("min_variation", 0.25, "of the mean");
 /// ... and this many times its peers'.
@@ -236,6 +238,16 @@ pub static RULES: &[Rule] = &[
         step: Step::HasData(no_data),
     },
     Rule {
+        id: "mostly-unclear",
+        scope: Scope::Site,
+        sentence: "A component that stood out in most windows by work unlike that of its peers is not healthy: it cannot be judged.",
+        clause: "it stood out by work unlike its peers'",
+        origin: "no false all-clear: LUNs with metadata, docs/methods.md",
+        bounds: &[MIN_UNCLEAR],
+        ruling: Ruling::Undecided,
+        step: Step::HasData(mostly_unclear),
+    },
+    Rule {
         id: "not-all-judged",
         scope: Scope::Site,
         sentence: "Where a group that could have been compared was not, or none was, \"nothing suspect\" is not said.",
@@ -306,12 +318,26 @@ fn few_windows(group: &GroupState) -> Option<UndecidedReason> {
     (windows < params.k as u64).then_some(UndecidedReason::FewWindows { windows, method, needed_s })
 }
 
-fn no_data(windows: u64) -> Option<UndecidedReason> {
-    (windows == 0).then_some(UndecidedReason::NoData)
+/// The windows of a component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ComponentWindows {
+    /// In which it was judged in any metric.
+    pub judged: u64,
+    /// In which it stood out, and a rule said that nothing can be said.
+    pub unclear: u64,
 }
 
-/// Why a component with so many windows cannot be judged, if so.
-pub fn undecided_component(windows: u64, without: &Without) -> Option<UndecidedReason> {
+fn no_data(windows: &ComponentWindows) -> Option<UndecidedReason> {
+    (windows.judged == 0).then_some(UndecidedReason::NoData)
+}
+
+fn mostly_unclear(windows: &ComponentWindows) -> Option<UndecidedReason> {
+    let &ComponentWindows { judged, unclear } = windows;
+    (unclear as f64 >= MIN_UNCLEAR.value * judged as f64).then_some(UndecidedReason::UnlikeWork)
+}
+
+/// Why a component cannot be judged, if so.
+pub fn undecided_component(windows: &ComponentWindows, without: &Without) -> Option<UndecidedReason> {
     without.first(RULES, |rule| {
         let Step::HasData(speaks) = rule.step else { return None };
         speaks(windows)

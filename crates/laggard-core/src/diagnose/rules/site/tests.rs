@@ -457,8 +457,13 @@ fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs(
     assert_eq!(reason(3, None), Some("nothing-compared"));
     assert_eq!(reason(3, Some(2)), Some("few-windows"));
     assert_eq!(reason(3, Some(3)), None);
-    assert_eq!(undecided_component(0, &Without::default()), Some(UndecidedReason::NoData));
-    assert_eq!(undecided_component(1, &Without::default()), None);
+    let component = |judged: u64, unclear: u64| {
+        undecided_component(&ComponentWindows { judged, unclear }, &Without::default())
+    };
+    assert_eq!(component(0, 0), Some(UndecidedReason::NoData));
+    assert_eq!(component(1, 0), None);
+    assert_eq!(component(10, 4), None);
+    assert_eq!(component(10, 5), Some(UndecidedReason::UnlikeWork));
 }
 
 #[test]
