@@ -8,7 +8,7 @@ use crate::simulated::harder;
 use crate::simulated::matrix::{Matrix, conditions};
 use crate::simulated::tally::{Expected, Tally};
 use crate::uneven;
-use crate::verdict::ours::{self, Variants};
+use crate::verdict::ours::{self, Ours, Variants};
 use indicatif::ProgressBar;
 use laggard_sim::bench::{Workload, run};
 use rayon::prelude::*;
@@ -31,6 +31,12 @@ pub struct Effect {
     pub uneven: Option<Days>,
     /// Recorded real runs.
     pub real: Option<Counts>,
+    /// Where the busy time of devices is not seen: the test bench ...
+    pub blind_bench: Counts,
+    /// ... the production site ...
+    pub blind_production: Option<Site>,
+    /// ... and real runs.
+    pub blind_real: Option<Counts>,
 }
 
 /// Runs, and what was right and wrong in them.
@@ -124,27 +130,38 @@ pub struct Ablation<'a> {
 impl Ablation<'_> {
     /// Judges everything with all rules, then without each.
     pub fn run(&self, bar: &ProgressBar) -> Result<Vec<Effect>, String> {
-        let bench = self.bench(bar);
-        let harder = self.harder.map(|plan| harder::sums(&plan.run(bar)));
-        let production = self.plan.map(|plan| site(plan, self.variants, bar)).transpose()?;
-        let uneven = self.uneven.map(|plan| plan.run(bar)).transpose()?;
-        let real = match self.real.is_empty() {
-            true => None,
-            false => Some(real::tallies(self.real, self.variants)?),
+        let blind = Variants {
+            usual: Ours { sees_busy_time: false, ..self.variants.usual.clone() },
+            rules: self.variants.rules.clone(),
         };
+        let bench = [self.variants, &blind].map(|variants| self.bench(variants, bar));
+        let harder = self.harder.map(|plan| harder::sums(&plan.run(bar)));
+        let site = |variants: &Variants| self.plan.map(|plan| site(plan, variants, bar)).transpose();
+        let production = [site(self.variants)?, site(&blind)?];
+        let uneven = self.uneven.map(|plan| plan.run(bar)).transpose()?;
+        let real = |variants: &Variants| match self.real.is_empty() {
+            true => Ok(None),
+            false => real::tallies(self.real, variants).map(Some),
+        };
+        let real = [real(self.variants)?, real(&blind)?];
+        let counts = |of: &Option<Vec<Tally>>, index: usize| of.as_ref().map(|of| Counts::from(&of[index]));
+        let days = |of: &Option<Vec<Site>>, index: usize| of.as_ref().map(|of| of[index].clone());
         let effect = |index: usize| Effect {
             without: index.checked_sub(1).map(|rule| self.variants.rules[rule].id),
-            bench: Counts::from(&bench[index]),
-            harder: harder.as_ref().map(|sums| Counts::from(&sums[index])),
-            production: production.as_ref().map(|sites| sites[index].clone()),
+            bench: Counts::from(&bench[0][index]),
+            harder: counts(&harder, index),
+            production: days(&production[0], index),
             uneven: uneven.as_ref().map(|levels| Days::sum(levels.iter().map(|level| &level[index]))),
-            real: real.as_ref().map(|tallies| Counts::from(&tallies[index])),
+            real: counts(&real[0], index),
+            blind_bench: Counts::from(&bench[1][index]),
+            blind_production: days(&production[1], index),
+            blind_real: counts(&real[1], index),
         };
         Ok((0..self.variants.count()).map(effect).collect())
     }
 
     /// All experiments of the matrix.
-    fn bench(&self, bar: &ProgressBar) -> Vec<Tally> {
+    fn bench(&self, variants: &Variants, bar: &ProgressBar) -> Vec<Tally> {
         let mut experiments = Vec::new();
         for cluster in 0..self.matrix.clusters().len() {
             for fault in conditions() {
@@ -162,7 +179,7 @@ impl Ablation<'_> {
             let expected: Vec<Expected> = experiment.faults.iter().map(Expected::from).collect();
             let from_s = experiment.faults.first().map_or(f64::INFINITY, |fault| fault.from_s);
             let tallies =
-                self.variants.each_alone(|ours| Tally::of(&expected, &ours::judge(&trace, ours, from_s)));
+                variants.each_alone(|ours| Tally::of(&expected, &ours::judge(&trace, ours, from_s)));
             bar.inc(1);
             tallies
         };
@@ -190,7 +207,8 @@ fn site(plan: &Plan, variants: &Variants, bar: &ProgressBar) -> Result<Vec<Site>
 /// A table in Markdown: numbers where something changes, a dot where nothing does.
 pub fn table(effects: &[Effect]) -> String {
     let mut out = String::from(
-        "| without | bench | harder bench | real runs | events | uneven load |\n|---|---|---|---|---|---|\n",
+        "| without | bench | harder bench | real runs | events | uneven load | no busy time: bench | real runs | events |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
     );
     let Some(all) = effects.first() else { return out };
     let usual = cells(all, all);
@@ -210,22 +228,23 @@ pub fn table(effects: &[Effect]) -> String {
         out,
         "\nBench, harder bench, real runs: the faulty server found / with the right cause / something wrong, and when half were \
          told. Events: seen, other names than with all rules, false incidents a day, hours until half were seen. Uneven load: slow \
-         LUNs named as slow, intermittent ones, false faults, loads told.\n\nWithout any effect here: {idle}."
+         LUNs named as slow, intermittent ones, false faults, loads told. No busy time: the same data as seen by a site that records \
+         latencies and volumes only.\n\nWithout any effect here: {idle}."
     );
     out
 }
 
 /// What the verdicts are, in the words of the table.
-fn cells(effect: &Effect, all: &Effect) -> [String; 5] {
+fn cells(effect: &Effect, all: &Effect) -> [String; 8] {
     let counts = |seen: &Counts| {
         let told = seen.told_s.map_or_else(String::new, |s| format!(", {s:.0} s"));
         format!("{} / {} / {} of {}{told}", seen.found, seen.right, seen.wrong, seen.runs)
     };
-    let site = |seen: &Site| {
-        let usual = all.production.as_ref().map_or(&[][..], |all| &all.named);
+    let site = |seen: &Option<Site>, all: &Option<Site>| {
+        let (seen, usual) = (seen.as_ref()?, &all.as_ref()?.named);
         let others = seen.named.iter().zip(usual).filter(|(own, usual)| own != usual).count();
         let told = seen.told_h.map_or_else(String::new, |h| format!(", {h:.2} h"));
-        format!("{} of {}, {others} other, {:.1} false{told}", seen.seen, seen.events, seen.false_a_day)
+        Some(format!("{} of {}, {others} other, {:.1} false{told}", seen.seen, seen.events, seen.false_a_day))
     };
     let days = |seen: &Days| {
         let Days { slow, right, intermittent, intermittent_named, wrong, loads } = seen;
@@ -236,8 +255,11 @@ fn cells(effect: &Effect, all: &Effect) -> [String; 5] {
         counts(&effect.bench),
         or_none(effect.harder.as_ref().map(counts)),
         or_none(effect.real.as_ref().map(counts)),
-        or_none(effect.production.as_ref().map(site)),
+        or_none(site(&effect.production, &all.production)),
         or_none(effect.uneven.as_ref().map(days)),
+        counts(&effect.blind_bench),
+        or_none(effect.blind_real.as_ref().map(counts)),
+        or_none(site(&effect.blind_production, &all.blind_production)),
     ]
 }
 
@@ -255,6 +277,9 @@ mod tests {
             production: None,
             uneven: None,
             real: None,
+            blind_bench: counts(7),
+            blind_production: None,
+            blind_real: None,
         };
         let table = table(&[effect(None, 8), effect(Some("load"), 5), effect(Some("queue"), 8)]);
         assert!(table.contains("| (all rules) | 8 / 8 / 1 of 9, 31 s | - |"), "{table}");

@@ -4,10 +4,10 @@ use crate::verdict::attachments::{INTERVAL_S, Watch, roster, train};
 use crate::verdict::ours::{Ours, Variants};
 use indicatif::ProgressBar;
 use laggard_core::compare::{Method, cdf::CDF, median::MEDIAN, thresh::THRESH};
-use laggard_core::diagnose::Thresholds;
+use laggard_core::diagnose::{Incident as Found, Thresholds};
 use laggard_core::ids::{ComponentId, Table};
 use laggard_core::model::Roster;
-use laggard_sim::production::{CATALOGUE, Entry, Happening, Incident, Level, Production, Site};
+use laggard_sim::production::{Attachment, CATALOGUE, Entry, Happening, Incident, Level, Production, Site};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -180,10 +180,26 @@ impl Plan {
                 bar.inc(1);
             }
             if ((number + 1) * INTERVAL_S).is_multiple_of(LOOK_S) {
-                reported.extend(ours.incidents().into_iter().map(|incident| incident.component));
+                reported.extend(self.falsely_reported(&ours, &production, judges));
             }
         }
         reported.len()
+    }
+
+    /// Parts that are reported and hold no LUN that was really slow for a while.
+    fn falsely_reported(&self, watch: &Watch, production: &Production, judges: &Judges) -> Vec<String> {
+        let site = self.site();
+        let priorities = 0..site.priorities;
+        let slow: BTreeSet<ComponentId> = production
+            .mishaps()
+            .iter()
+            .flat_map(|mishap| {
+                priorities.clone().map(move |priority| Attachment { lun: mishap.lun, priority })
+            })
+            .map(|attachment| judges.order[site.index(attachment)])
+            .collect();
+        let is_false = |incident: &Found| !incident.explains.iter().any(|id| slow.contains(id));
+        watch.incidents().into_iter().filter(is_false).map(|incident| incident.component).collect()
     }
 }
 
@@ -267,7 +283,7 @@ impl Plan {
                 for slot in &slots {
                     watch.push(slot, &judges.order);
                     if ((slot.time_s as u32) + INTERVAL_S).is_multiple_of(LOOK_S) {
-                        reported.extend(watch.incidents().into_iter().map(|incident| incident.component));
+                        reported.extend(self.falsely_reported(watch, &production, judges));
                     }
                 }
             });

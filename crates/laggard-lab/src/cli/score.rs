@@ -9,7 +9,6 @@ use crate::simulated::{harder, matrix::Matrix};
 use crate::uneven;
 use crate::verdict::ours::{Ours, Variants};
 use clap::Args as ClapArgs;
-use laggard_core::compare::limp::LIMP;
 use laggard_core::diagnose::rules::{self, Rule, Without};
 use laggard_sim::production::CATALOGUE;
 use std::path::PathBuf;
@@ -46,6 +45,10 @@ pub struct Args {
     /// Without this rule of ours (`laggard rules`); bounds are not checked; with --ablation, only these are tried (repeatable)
     #[arg(long, value_name = "RULE", value_parser = rule)]
     without: Vec<&'static Rule>,
+
+    /// Ours does not see how long devices are busy, as at sites that record latencies and volumes only; bounds are not checked
+    #[arg(long, conflicts_with = "ablation")]
+    without_busy_time: bool,
 
     /// What each rule is worth: everything judged again without it, as a table or JSON
     #[arg(long, conflicts_with = "only")]
@@ -105,7 +108,8 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
     let held_out = !args.development && !args.quick;
     let repetitions = args.repetitions.unwrap_or(if args.quick { 1 } else { 10 }) as usize;
     let training = if args.quick { 2 } else { 10 };
-    let ours = Ours { method: &LIMP, without: Without::rules(args.without.clone()) };
+    let without = Without::rules(args.without.clone());
+    let ours = Ours { without, sees_busy_time: !args.without_busy_time, ..Ours::default() };
     let matrix = Matrix { held_out, repetitions, training, scale: 1.0, severity: args.severity };
     let plan = Plan {
         held_out,
@@ -149,7 +153,7 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         report.real = Some(real::judge(&args.real, &ours, &bar)?);
         bar.finish_and_clear();
     }
-    if args.without.is_empty() {
+    if args.without.is_empty() && !args.without_busy_time {
         report.bounds = report.check();
     }
     let text = match args.format {
@@ -164,8 +168,7 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
 /// What each rule is worth.
 fn ablation(args: &Args, matrix: &Matrix, plan: &Plan) -> Result<Outcome, String> {
     let rules = if args.without.is_empty() { rules::all().collect() } else { args.without.clone() };
-    let usual = Ours { method: &LIMP, without: Without::default() };
-    let variants = Variants { usual, rules };
+    let variants = Variants { usual: Ours::default(), rules };
     let Matrix { held_out, repetitions, .. } = *matrix;
     let harder = harder::Plan { held_out, repetitions, variants: variants.clone() };
     let uneven = uneven::Plan { held_out, days: UNEVEN_DAYS, variants: variants.clone() };

@@ -85,7 +85,8 @@ impl Watch {
 
     /// Ours: untrained, with the metrics that explain a latency.
     pub fn ours(roster: &Roster, ours: &Ours) -> Watch {
-        let metrics = vec![Metric::Tps, Metric::Svctm, Metric::Await, Metric::RdSec, Metric::WrSec];
+        let mut metrics = vec![Metric::Tps, Metric::Svctm, Metric::Await, Metric::RdSec, Metric::WrSec];
+        metrics.retain(|metric| ours.sees(*metric));
         Watch::new(roster, ours.config(INTERVAL_S), metrics)
     }
 

@@ -2,12 +2,13 @@
 
 use super::Indictment;
 use laggard_core::compare::Method;
+use laggard_core::compare::limp::LIMP;
 use laggard_core::diagnose::rules::{Rule, Without};
 use laggard_core::diagnose::{Config, Diagnoser, Event, Sample};
 use laggard_core::ids::{ComponentId, UnixSeconds};
-use laggard_core::model::Roster;
 use laggard_core::model::groups::Observed;
-use laggard_core::model::metric::Domain;
+use laggard_core::model::metric::{Domain, Role};
+use laggard_core::model::{Metric, Roster};
 use laggard_sim::bench::{METRICS, Trace};
 use std::collections::BTreeMap;
 
@@ -18,9 +19,22 @@ pub struct Ours {
     pub method: &'static Method,
     /// Rules that are not asked.
     pub without: Without,
+    /// Whether the time that devices are busy is seen. Some sites record latencies and volumes only, and work has no cost there.
+    pub sees_busy_time: bool,
+}
+
+impl Default for Ours {
+    fn default() -> Ours {
+        Ours { method: &LIMP, without: Without::default(), sees_busy_time: true }
+    }
 }
 
 impl Ours {
+    /// Whether a metric is seen.
+    pub fn sees(&self, metric: Metric) -> bool {
+        self.sees_busy_time || metric.role() != Role::Account
+    }
+
     /// How the operator is told.
     pub fn config(&self, interval_s: u32) -> Config {
         Config { without: self.without.clone(), ..Config::untrained(self.method, interval_s) }
@@ -51,11 +65,10 @@ impl Variants {
     /// What each says of one experiment, the usual one first; several are judged at once. A rule that did not speak in it is not
     /// tried: without it, the same is said.
     pub fn each<T: Clone>(&self, judge: impl Fn(&[Ours]) -> Vec<T>) -> Vec<T> {
-        let method = self.usual.method;
-        let usual = Ours { method, without: self.usual.without.noted() };
+        let usual = Ours { without: self.usual.without.noted(), ..self.usual.clone() };
         let Some(said) = judge(std::slice::from_ref(&usual)).pop() else { return Vec::new() };
         let may_differ = |rule: &&&'static Rule| usual.without.may_differ_without(rule);
-        let without = |rule: &&'static Rule| Ours { method, without: Without::rule(rule) };
+        let without = |rule: &&'static Rule| Ours { without: Without::rule(rule), ..self.usual.clone() };
         let tried: Vec<Ours> = self.rules.iter().filter(may_differ).map(without).collect();
         let mut others = if tried.is_empty() { Vec::new() } else { judge(&tried) }.into_iter();
         let other = |rule: &&'static Rule| match usual.without.may_differ_without(rule) {
@@ -86,6 +99,7 @@ pub fn roster(servers: usize) -> Roster {
 /// Listens to the operator as a user would live: notes everybody who is ever accused, before the injection and after it. What is
 /// taken back later was said all the same; the cause is the last that was named.
 pub struct Listener {
+    ours: Ours,
     diagnoser: Diagnoser,
     /// By server, whether the fault was there, and of what: disks, network and host are troubles of their own.
     said: BTreeMap<(usize, bool, Domain), Indictment>,
@@ -97,11 +111,14 @@ impl Listener {
     /// Before the first sample.
     pub fn new(ours: &Ours, roster: Roster, injected_s: f64) -> Listener {
         let diagnoser = Diagnoser::new(ours.config(1), roster);
-        Listener { diagnoser, said: BTreeMap::new(), injected_s, now_s: 0 }
+        Listener { ours: ours.clone(), diagnoser, said: BTreeMap::new(), injected_s, now_s: 0 }
     }
 
     /// Takes the next sample; times are seconds of the experiment.
     pub fn push(&mut self, sample: Sample) {
+        if !self.ours.sees(sample.metric) {
+            return;
+        }
         if sample.time.0 > self.now_s {
             self.hear();
             self.now_s = sample.time.0;
@@ -156,15 +173,13 @@ pub fn judge(trace: &Trace, ours: &Ours, injected_s: f64) -> Vec<Indictment> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use laggard_core::compare::limp::LIMP;
     use laggard_core::diagnose::rules;
     use laggard_sim::bench::{Cluster, Experiment, Fault, FaultKind, Workload, run};
     use std::cell::Cell;
 
     #[test]
     fn without_a_rule_that_did_not_speak_the_same_is_said() {
-        let usual = Ours { method: &LIMP, without: Without::default() };
-        let variants = Variants { usual, rules: rules::all().collect() };
+        let variants = Variants { usual: Ours::default(), rules: rules::all().collect() };
         let tried = Cell::new(0);
         for kind in [FaultKind::DiskHog, FaultKind::ReceivePktloss] {
             let cluster = Cluster::harder(1)[0];
@@ -176,7 +191,7 @@ mod tests {
             });
             assert!(!noted[0].is_empty(), "{kind:?} is told");
             for (rule, said) in variants.rules.iter().zip(&noted[1..]) {
-                let without = Ours { method: &LIMP, without: Without::rule(rule) };
+                let without = Ours { without: Without::rule(rule), ..Ours::default() };
                 assert_eq!(said, &judge(&trace, &without, 60.0), "{kind:?} without {}", rule.id);
             }
         }
