@@ -31,7 +31,7 @@ pub struct Effect {
     pub uneven: Option<Days>,
     /// Recorded real runs.
     pub real: Option<Counts>,
-    /// Where the busy time of devices is not seen: the test bench ...
+    /// Where only latencies and volumes are seen: the test bench ...
     pub blind_bench: Counts,
     /// ... the production site ...
     pub blind_production: Option<Site>,
@@ -131,7 +131,7 @@ impl Ablation<'_> {
     /// Judges everything with all rules, then without each.
     pub fn run(&self, bar: &ProgressBar) -> Result<Vec<Effect>, String> {
         let blind = Variants {
-            usual: Ours { sees_busy_time: false, ..self.variants.usual.clone() },
+            usual: Ours { sees_work: false, ..self.variants.usual.clone() },
             rules: self.variants.rules.clone(),
         };
         let bench = [self.variants, &blind].map(|variants| self.bench(variants, bar));
@@ -207,7 +207,7 @@ fn site(plan: &Plan, variants: &Variants, bar: &ProgressBar) -> Result<Vec<Site>
 /// A table in Markdown: numbers where something changes, a dot where nothing does.
 pub fn table(effects: &[Effect]) -> String {
     let mut out = String::from(
-        "| without | bench | harder bench | real runs | events | uneven load | no busy time: bench | real runs | events |\n\
+        "| without | bench | harder bench | real runs | events | uneven load | latencies and volumes only: bench | real runs | events |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
     let Some(all) = effects.first() else { return out };
@@ -228,8 +228,8 @@ pub fn table(effects: &[Effect]) -> String {
         out,
         "\nBench, harder bench, real runs: the faulty server found / with the right cause / something wrong, and when half were \
          told. Events: seen, other names than with all rules, false incidents a day, hours until half were seen. Uneven load: slow \
-         LUNs named as slow, intermittent ones, false faults, loads told. No busy time: the same data as seen by a site that records \
-         latencies and volumes only.\n\nWithout any effect here: {idle}."
+         LUNs named as slow, intermittent ones, false faults, loads told. Latencies and volumes only: the same data without \
+         requests and busy time.\n\nWithout any effect here: {idle}."
     );
     out
 }

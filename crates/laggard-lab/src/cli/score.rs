@@ -46,9 +46,9 @@ pub struct Args {
     #[arg(long, value_name = "RULE", value_parser = rule)]
     without: Vec<&'static Rule>,
 
-    /// Ours does not see how long devices are busy, as at sites that record latencies and volumes only; bounds are not checked
+    /// Ours sees neither requests nor busy time of devices, as at sites that record latencies and volumes only; bounds are not checked
     #[arg(long, conflicts_with = "ablation")]
-    without_busy_time: bool,
+    without_work: bool,
 
     /// What each rule is worth: everything judged again without it, as a table or JSON
     #[arg(long, conflicts_with = "only")]
@@ -109,7 +109,7 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
     let repetitions = args.repetitions.unwrap_or(if args.quick { 1 } else { 10 }) as usize;
     let training = if args.quick { 2 } else { 10 };
     let without = Without::rules(args.without.clone());
-    let ours = Ours { without, sees_busy_time: !args.without_busy_time, ..Ours::default() };
+    let ours = Ours { without, sees_work: !args.without_work, ..Ours::default() };
     let matrix = Matrix { held_out, repetitions, training, scale: 1.0, severity: args.severity };
     let plan = Plan {
         held_out,
@@ -153,7 +153,7 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         report.real = Some(real::judge(&args.real, &ours, &bar)?);
         bar.finish_and_clear();
     }
-    if args.without.is_empty() && !args.without_busy_time {
+    if args.without.is_empty() && !args.without_work {
         report.bounds = report.check();
     }
     let text = match args.format {

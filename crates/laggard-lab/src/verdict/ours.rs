@@ -19,20 +19,21 @@ pub struct Ours {
     pub method: &'static Method,
     /// Rules that are not asked.
     pub without: Without,
-    /// Whether the time that devices are busy is seen. Some sites record latencies and volumes only, and work has no cost there.
-    pub sees_busy_time: bool,
+    /// Whether requests and the time that devices are busy are seen. Some sites record latencies and volumes only: what work costs
+    /// is not known there.
+    pub sees_work: bool,
 }
 
 impl Default for Ours {
     fn default() -> Ours {
-        Ours { method: &LIMP, without: Without::default(), sees_busy_time: true }
+        Ours { method: &LIMP, without: Without::default(), sees_work: true }
     }
 }
 
 impl Ours {
     /// Whether a metric is seen.
     pub fn sees(&self, metric: Metric) -> bool {
-        self.sees_busy_time || metric.role() != Role::Account
+        self.sees_work || !matches!(metric.role(), Role::Account | Role::Load)
     }
 
     /// How the operator is told.

@@ -356,12 +356,10 @@ fn spread_peers_hide_what_is_not_unusual_among_them() {
 
 #[test]
 fn only_more_work_says_which_share_of_the_slowness_it_is() {
-    let share = |metric: Metric| {
+    for (metric, share) in [(Metric::Work, Some(1.0)), (Metric::Await, None)] {
         let asked = Asked { account: Some(account(0.5, 0.5)), ..Asked::new(Kind::Device, metric, 0.25, 0.5) };
-        asked.with_case(Case::by_load)
-    };
-    assert_eq!(share(Metric::Work), Some(1.0));
-    assert_eq!(share(Metric::Await), None);
+        asked.with_case(|case| assert_eq!(case.by_load(), share, "{metric}"));
+    }
 }
 
 #[test]
