@@ -27,9 +27,6 @@ const MAX_EXCESS_VARIATION: Bound = Bound::new("max_variation", 0.14, "of the me
 const MIN_WORK_WINDOWS: Bound = Bound::new("min_lasting", 0.5, "of the trouble");
 /// A metric this many times less severe than the worst is a secondary manifestation.
 const SECONDARY: Bound = Bound::new("secondary_below", 4.0, "times less severe");
-/// A congestion window below this share of the peers' is loss, whatever the throughput says. A hog leaves about 0.15, five
-/// percent of loss 0.015 to 0.08.
-const MAX_COLLAPSED: Bound = Bound::new("max_window_share", 0.1, "of the peers'");
 /// Three windows just above the threshold may be chance in any recording, however short.
 const MIN_IMPACT: Bound = Bound::new("min_impact", 3.5, "persistence times severity");
 /// Chance grows with the square root of the number of windows.
@@ -104,16 +101,6 @@ pub static RULES: &[Rule] = &[
         step: Step::Cause(|seen| seen.harmful(Metric::CpuWait).or_else(|| seen.harmful(Metric::CpuBusy))),
     },
     Rule {
-        id: "collapsed-window",
-        scope: Scope::Episode,
-        sentence: "A collapsed congestion window is loss: a busy disk never lowers it, and only a visible extra load outranks it.",
-        clause: "the congestion window is {ratio} times the peers', {allowed} is loss",
-        origin: "FAST'10, sections 6.1 and 12; simulated losses and hogs",
-        bounds: &[MAX_COLLAPSED, SECONDARY],
-        ruling: Ruling::Indicts(Some(Cause::PacketLoss)),
-        step: Step::Cause(collapsed_window),
-    },
-    Rule {
         id: "lun-load",
         scope: Scope::Episode,
         sentence: "A LUN or disk that only has more to do than its peers has a load of its own.",
@@ -144,14 +131,14 @@ pub static RULES: &[Rule] = &[
         step: Step::Cause(own_work),
     },
     Rule {
-        id: "dear-lun",
+        id: "slow-lun",
         scope: Scope::Episode,
-        sentence: "A LUN that takes longer for its work than its peers has a fault.",
-        clause: "{ratio} times the cost of its peers",
+        sentence: "A LUN that takes longer for its work than its peers, or is slow without a load that explains it, has a fault.",
+        clause: "it takes {ratio} times as long as its peers",
         origin: "LISA'13, section 5.2.3; docs/methods.md, work and its cost",
-        bounds: &[],
+        bounds: &[SECONDARY, MIN_WORK_WINDOWS],
         ruling: Ruling::Indicts(Some(Cause::ComponentFault)),
-        step: Step::Cause(dear_lun),
+        step: Step::Cause(|seen| seen.slowness().filter(|_| seen.is_stored())),
     },
     Rule {
         id: "stalled",
@@ -174,14 +161,14 @@ pub static RULES: &[Rule] = &[
         step: Step::Cause(late_requests),
     },
     Rule {
-        id: "dear-work",
+        id: "slow-disk",
         scope: Scope::Episode,
-        sentence: "A server or disk that takes longer for its work than its peers has a busy disk.",
-        clause: "{ratio} times the cost of its peers",
+        sentence: "A server or disk that takes longer for its work than its peers, or is slow without a load that explains it, has a busy disk.",
+        clause: "it takes {ratio} times as long as its peers",
         origin: "FAST'10, section 10.2, step 2; docs/methods.md, work and its cost",
-        bounds: &[],
+        bounds: &[SECONDARY, MIN_WORK_WINDOWS],
         ruling: Ruling::Indicts(Some(Cause::DiskBusy)),
-        step: Step::Cause(dear_work),
+        step: Step::Cause(|seen| seen.slowness().filter(|_| !seen.is_stored())),
     },
     Rule {
         id: "lun-volume",
@@ -202,26 +189,6 @@ pub static RULES: &[Rule] = &[
         bounds: &[SECONDARY, MIN_WORK_WINDOWS],
         ruling: Ruling::Indicts(Some(Cause::DiskHog)),
         step: Step::Cause(disk_load),
-    },
-    Rule {
-        id: "slow-lun",
-        scope: Scope::Episode,
-        sentence: "A LUN that is slow without a load that explains it has a fault.",
-        clause: "severity of latency {latency}, of traffic {traffic}",
-        origin: "LISA'13, section 5.2.3",
-        bounds: &[SECONDARY],
-        ruling: Ruling::Indicts(Some(Cause::ComponentFault)),
-        step: Step::Cause(slow_lun),
-    },
-    Rule {
-        id: "slow-disk",
-        scope: Scope::Episode,
-        sentence: "A server or disk that is slow without a load that explains it has a busy disk.",
-        clause: "severity of latency {latency}, of traffic {traffic}",
-        origin: "FAST'10, section 10.2, step 2",
-        bounds: &[SECONDARY],
-        ruling: Ruling::Indicts(Some(Cause::DiskBusy)),
-        step: Step::Cause(slow_disk),
     },
     Rule {
         id: "traffic",
@@ -429,13 +396,10 @@ impl<'a> Symptoms<'a> {
         Numbers::of(&[("volume", severity(self.volume)), ("latency", severity(self.latency))])
     }
 
-    /// A latency that is not merely a secondary manifestation of the traffic.
-    fn is_slow(&self) -> bool {
-        self.latency.is_some() && is_primary(severity(self.latency), severity(self.traffic))
-    }
-
-    fn slowness(&self) -> Numbers {
-        Numbers::of(&[("latency", severity(self.latency)), ("traffic", severity(self.traffic))])
+    /// How many times as long as its peers it takes: for its work, or, where that is not recorded, in latency that no load explains.
+    fn slowness(&self) -> Option<Numbers> {
+        let slow = self.cost.or(self.latency.filter(|_| !self.has_load()))?;
+        Some(Numbers::of(&[("ratio", slow.ratio())]))
     }
 }
 
@@ -462,14 +426,6 @@ fn all_silent(seen: &Symptoms) -> Option<Numbers> {
     is_silent.then(|| Numbers::of(&[("metrics", evidence.len() as f64)]))
 }
 
-fn collapsed_window(seen: &Symptoms) -> Option<Numbers> {
-    let ratio = seen.congestion?.ratio();
-    let storage = severity(seen.volume).max(severity(seen.latency));
-    let is_outranked = seen.has_load() && storage > severity(seen.traffic);
-    (ratio <= MAX_COLLAPSED.value && !is_outranked)
-        .then(|| Numbers::of(&[("ratio", ratio), ("allowed", MAX_COLLAPSED.value)]))
-}
-
 /// More to do than its peers, and nothing else.
 fn load(seen: &Symptoms) -> Option<Numbers> {
     let windows = seen.episode.evidence.values().map(|evidence| evidence.windows).max()?;
@@ -479,18 +435,6 @@ fn load(seen: &Symptoms) -> Option<Numbers> {
 fn own_work(seen: &Symptoms) -> Option<Numbers> {
     let is_hog = seen.work.is_some() && seen.kind == Kind::Server && lasts(seen.work, seen.cost);
     is_hog.then(|| Numbers::of(&[("work_windows", windows(seen.work)), ("slow_windows", windows(seen.cost))]))
-}
-
-fn dear_lun(seen: &Symptoms) -> Option<Numbers> {
-    dear(seen).filter(|_| seen.is_stored())
-}
-
-fn dear_work(seen: &Symptoms) -> Option<Numbers> {
-    dear(seen).filter(|_| !seen.is_stored())
-}
-
-fn dear(seen: &Symptoms) -> Option<Numbers> {
-    seen.cost.map(|cost| Numbers::of(&[("ratio", cost.ratio())]))
 }
 
 fn stalled(seen: &Symptoms) -> Option<Numbers> {
@@ -540,14 +484,6 @@ fn lun_volume(seen: &Symptoms) -> Option<Numbers> {
 
 fn disk_load(seen: &Symptoms) -> Option<Numbers> {
     (seen.has_load() && seen.kind == Kind::Server).then(|| seen.loads())
-}
-
-fn slow_lun(seen: &Symptoms) -> Option<Numbers> {
-    (seen.is_slow() && seen.is_stored()).then(|| seen.slowness())
-}
-
-fn slow_disk(seen: &Symptoms) -> Option<Numbers> {
-    (seen.is_slow() && !seen.is_stored()).then(|| seen.slowness())
 }
 
 fn traffic(seen: &Symptoms) -> Option<Numbers> {

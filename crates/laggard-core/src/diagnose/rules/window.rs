@@ -18,8 +18,6 @@ use crate::model::{Kind, Metric};
 
 /// Where a smaller share of a group has samples of a metric, it is not compared: thresholds from the peers only.
 pub const MIN_PRESENT: Bound = Bound::new("min_present", 0.5, "of the members");
-/// Robust standard deviations between a component's level and its peers' that are not chance.
-const MIN_SPREADS: Bound = Bound::new("min_spreads", 4.0, "robust standard deviations");
 /// Times what is negligible that matters for the latency of a group that does next to nothing.
 const IDLE_GROUP: Bound = Bound::new("idle_group_factor", 10.0, "times what is negligible");
 /// Mean latencies below this are in some other unit than milliseconds.
@@ -36,10 +34,8 @@ const MAX_MEMORY_AVAILABLE: Bound = Bound::new("max_memory_available", 15.0, "%"
 pub const REPLACED_WITHIN: Bound = Bound::new("replaced_within", 8.0, "windows");
 /// Times what is negligible for one disk that a server must read or write beside its peers.
 const MIN_SERVER_VOLUME: Bound = Bound::new("min_extra_volume", 5.0, "times what is negligible");
-/// Times its peers' volume that no uneven load of LUNs in one file system explains.
-const MIN_ATTACHMENT_VOLUME: Bound = Bound::new("min_volume_ratio", 1.5, "times the peers'");
-/// Times its peers' volume that no uneven load of disks explains.
-const MIN_DISK_VOLUME: Bound = Bound::new("min_volume_ratio", 3.0, "times the peers'");
+/// Times its peers' volume that no uneven load of LUNs or disks explains.
+const MIN_VOLUME_RATIO: Bound = Bound::new("min_volume_ratio", 3.0, "times the peers'");
 
 /// Window rules, in the order in which they are asked.
 pub static RULES: &[Rule] = &[
@@ -82,16 +78,6 @@ pub static RULES: &[Rule] = &[
         bounds: &[network::MAX_SEGMENTS, network::MAX_WINDOW_SHARE, network::HARMLESS_SEGMENTS],
         ruling: Ruling::Excuses,
         step: Step::Differs(network::window_size),
-    },
-    Rule {
-        id: "spread",
-        scope: Scope::Window,
-        sentence: "A level within a few robust standard deviations of the peers' is chance.",
-        clause: "{metric} {level}, its peers' {peers}: {spreads} of their standard deviations, {allowed} allowed",
-        origin: "docs/decisions/0006; untrained only",
-        bounds: &[MIN_SPREADS],
-        ruling: Ruling::Excuses,
-        step: Step::Differs(spread),
     },
     Rule {
         id: "negligible",
@@ -234,24 +220,14 @@ pub static RULES: &[Rule] = &[
         step: Step::Matters(server_volume),
     },
     Rule {
-        id: "attachment-volume",
+        id: "more-volume",
         scope: Scope::Window,
-        sentence: "Files are not spread evenly over LUNs: only much more volume than the peers' indicts an attachment.",
+        sentence: "Files are not spread evenly over LUNs and disks: only far more volume than the peers' speaks of itself.",
         clause: "{metric} {ratio} times its peers', {allowed} allowed",
-        origin: "LISA'13, section 5.2.3",
-        bounds: &[MIN_ATTACHMENT_VOLUME],
+        origin: "LISA'13, section 5.2.3; docs/accuracy.md, twelve disks",
+        bounds: &[MIN_VOLUME_RATIO],
         ruling: Ruling::Explains,
-        step: Step::Matters(attachment_volume),
-    },
-    Rule {
-        id: "disk-volume",
-        scope: Scope::Window,
-        sentence: "Load is not spread evenly over disks: only far more volume than the peers' indicts a disk.",
-        clause: "{metric} {ratio} times its peers', {allowed} allowed",
-        origin: "docs/accuracy.md, twelve disks",
-        bounds: &[MIN_DISK_VOLUME],
-        ruling: Ruling::Explains,
-        step: Step::Matters(disk_volume),
+        step: Step::Matters(more_volume),
     },
     Rule {
         id: "silent",
@@ -408,19 +384,6 @@ fn has_level(case: &Case) -> bool {
     }
 }
 
-fn spread(case: &Case) -> Option<Numbers> {
-    let seen = &case.reading;
-    let stands_out = seen.difference().abs() >= MIN_SPREADS.value * seen.spread;
-    (has_level(case) && !stands_out).then(|| {
-        Numbers::of(&[
-            ("level", seen.level),
-            ("peers", seen.peer_level),
-            ("spreads", seen.difference().abs() / seen.spread),
-            ("allowed", MIN_SPREADS.value),
-        ])
-    })
-}
-
 fn negligible(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
     let own = seen.metric.properties().negligible;
@@ -542,23 +505,12 @@ fn server_volume(case: &Case) -> Option<Numbers> {
         .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("allowed", allowed)]))
 }
 
-fn attachment_volume(case: &Case) -> Option<Numbers> {
+fn more_volume(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
-    let is_its = seen.metric.role() == Role::StorageVolume && case.kind == Kind::Attachment;
     // Less than its peers means that its load went elsewhere.
-    (is_its && has_more(case) && seen.ratio < MIN_ATTACHMENT_VOLUME.value)
-        .then(|| Numbers::of(&[("ratio", seen.ratio), ("allowed", MIN_ATTACHMENT_VOLUME.value)]))
-}
-
-fn disk_volume(case: &Case) -> Option<Numbers> {
-    let seen = &case.reading;
-    let is_its = match case.kind {
-        Kind::Server | Kind::Attachment | Kind::Group => false,
-        Kind::Controller | Kind::Drawer | Kind::Lun | Kind::Device => true,
-    };
-    let is_little = seen.metric.role() == Role::StorageVolume && seen.ratio < MIN_DISK_VOLUME.value;
-    (is_its && has_more(case) && is_little)
-        .then(|| Numbers::of(&[("ratio", seen.ratio), ("allowed", MIN_DISK_VOLUME.value)]))
+    let is_its = seen.metric.role() == Role::StorageVolume && case.kind != Kind::Server && has_more(case);
+    (is_its && seen.ratio < MIN_VOLUME_RATIO.value)
+        .then(|| Numbers::of(&[("ratio", seen.ratio), ("allowed", MIN_VOLUME_RATIO.value)]))
 }
 
 fn silent(case: &Case) -> Option<Numbers> {
