@@ -18,6 +18,8 @@ use crate::model::{Kind, Metric};
 
 /// Where a smaller share of a group has samples of a metric, it is not compared: thresholds from the peers only.
 pub const MIN_PRESENT: Bound = Bound::new("min_present", 0.5, "of the members");
+/// Robust standard deviations between a component's level and its peers' that are not chance.
+const MIN_SPREADS: Bound = Bound::new("min_spreads", 4.0, "robust standard deviations");
 /// Times what is negligible that matters for the latency of a group that does next to nothing.
 const IDLE_GROUP: Bound = Bound::new("idle_group_factor", 10.0, "times what is negligible");
 /// Mean latencies below this are in some other unit than milliseconds.
@@ -78,6 +80,16 @@ pub static RULES: &[Rule] = &[
         bounds: &[network::MAX_SEGMENTS, network::MAX_WINDOW_SHARE, network::HARMLESS_SEGMENTS],
         ruling: Ruling::Excuses,
         step: Step::Differs(network::window_size),
+    },
+    Rule {
+        id: "spread",
+        scope: Scope::Window,
+        sentence: "A level within a few robust standard deviations of the peers' is chance.",
+        clause: "{metric} {level}, its peers' {peers}: {spreads} of their standard deviations, {allowed} allowed",
+        origin: "docs/decisions/0006; untrained only; the threshold of limp implies it, those of the other methods do not",
+        bounds: &[MIN_SPREADS],
+        ruling: Ruling::Excuses,
+        step: Step::Differs(spread),
     },
     Rule {
         id: "negligible",
@@ -382,6 +394,19 @@ fn has_level(case: &Case) -> bool {
         | Role::Account
         | Role::Context => !case.is_absent(),
     }
+}
+
+fn spread(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    let stands_out = seen.difference().abs() >= MIN_SPREADS.value * seen.spread;
+    (has_level(case) && !stands_out).then(|| {
+        Numbers::of(&[
+            ("level", seen.level),
+            ("peers", seen.peer_level),
+            ("spreads", seen.difference().abs() / seen.spread),
+            ("allowed", MIN_SPREADS.value),
+        ])
+    })
 }
 
 fn negligible(case: &Case) -> Option<Numbers> {

@@ -175,6 +175,15 @@ fn a_latency_in_another_unit_than_milliseconds_has_no_negligible_difference() {
 }
 
 #[test]
+fn four_spreads_are_not_chance() {
+    // Peers at 10 exactly: the spread is the least, 2 % of 10.
+    let own = |spreads: f64| rule(Kind::Device, Metric::Txbyt, 1e8, 1e8 + spreads * 2e6);
+    assert_eq!(own(3.99), "spread");
+    assert_eq!(own(4.01), "ratio", "8 % more");
+    assert_eq!(own(5.01), "differs", "10 % more");
+}
+
+#[test]
 fn a_latency_of_fourteen_tenths_is_a_fault_and_any_other_level_of_eleven() {
     assert_eq!(rule(Kind::Device, Metric::Await, 10.0, 13.99), "ratio");
     assert_eq!(rule(Kind::Device, Metric::Await, 10.0, 14.0), "differs");
@@ -335,6 +344,13 @@ fn a_rule_that_is_switched_off_is_not_asked() {
     };
     assert_eq!(asked(&[]), "load");
     assert_eq!(asked(&["load"]), "differs");
+}
+
+#[test]
+fn spread_peers_hide_what_is_not_unusual_among_them() {
+    let mut asked = Asked::new(Kind::Device, Metric::Await, 0.0, 8.0);
+    asked.levels = vec![2.0, 3.0, 4.0, 5.0, 8.0];
+    assert_eq!(asked.rule(), "spread");
 }
 
 #[test]
