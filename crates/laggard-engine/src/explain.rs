@@ -6,7 +6,8 @@ use laggard_core::diagnose::rules::episode::Spoken;
 use laggard_core::diagnose::rules::{Numbers, Ruling, Step};
 use laggard_core::diagnose::trace::Tally;
 use laggard_core::ids::{ComponentId, UnixSeconds};
-use laggard_core::model::Metric;
+use laggard_core::model::metric::Domain;
+use laggard_core::model::{Kind, Metric};
 use std::collections::BTreeMap;
 
 /// What the rules said of one component.
@@ -21,6 +22,8 @@ pub struct Explanation {
     pub undecided: Vec<Tally>,
     /// Metrics that were compared in its group, but never of it.
     pub never_compared: Vec<Metric>,
+    /// Metrics that could speak against it, and are not recorded of anybody in its group.
+    pub not_recorded: Vec<Metric>,
 }
 
 impl Explanation {
@@ -32,6 +35,7 @@ impl Explanation {
             ruled_out: Vec::new(),
             undecided: Vec::new(),
             never_compared: never_compared(session, component),
+            not_recorded: not_recorded(session, component),
         };
         let is_suspect = session.diagnosis.components[component].verdict == Verdict::Suspect;
         for tally in all(session, component) {
@@ -94,6 +98,20 @@ fn all(session: &Session, component: ComponentId) -> Vec<Tally> {
 
 fn tally(spoken: &Spoken, span: (UnixSeconds, UnixSeconds)) -> Tally {
     Tally::new(spoken.rule, spoken.metric, span, 0.0, spoken.numbers)
+}
+
+fn not_recorded(session: &Session, component: ComponentId) -> Vec<Metric> {
+    let known = &session.roster.components[component];
+    let is_judged = |metric: &Metric| {
+        session.diagnosis.judged.iter().any(|judged| judged.group == known.group && judged.metric == *metric)
+    };
+    let is_its = |metric: &Metric| match known.kind {
+        Kind::Server => true,
+        Kind::Lun | Kind::Attachment | Kind::Device | Kind::Controller | Kind::Drawer | Kind::Group => {
+            metric.role().domain() == Domain::Storage
+        }
+    };
+    Metric::all().filter(|metric| metric.can_indict() && is_its(metric) && !is_judged(metric)).collect()
 }
 
 fn never_compared(session: &Session, component: ComponentId) -> Vec<Metric> {

@@ -15,8 +15,6 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_secs(2);
 /// So much of the past is looked at first.
 const LOOK_BACK_S: i64 = 2 * 3600;
-/// An incident that has not been seen for so many slots is over.
-const OVER_SLOTS: i64 = 60;
 
 /// How an incident has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,9 +128,7 @@ fn key(incident: &Incident) -> Key {
 /// What has changed since it was last reported.
 pub(crate) fn changes(session: &Session, reported: &mut BTreeMap<Key, Incident>) -> Vec<Change> {
     let diagnosis = &session.diagnosis;
-    let patience_s = OVER_SLOTS * i64::from(diagnosis.interval_s);
-    let is_current = |incident: &&Incident| incident.last.plus(patience_s) >= diagnosis.to;
-    let current: Vec<&Incident> = diagnosis.incidents.iter().filter(is_current).collect();
+    let current: Vec<&Incident> = diagnosis.incidents.iter().filter(|incident| incident.is_open).collect();
     let mut changes = Vec::new();
     for incident in &current {
         let state = match reported.insert(key(incident), (*incident).clone()) {

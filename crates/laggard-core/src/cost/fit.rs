@@ -31,7 +31,7 @@ const WORTH_REQUESTS: f64 = 0.85;
 /// told apart, and both count.
 const WIDE_SIZES: f64 = 16.0;
 
-/// Places of the coefficients: bytes first.
+// Places of the coefficients: bytes first.
 const READ_BYTES: usize = 0;
 const WRITE_BYTES: usize = 1;
 const READS: usize = 2;

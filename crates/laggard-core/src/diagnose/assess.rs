@@ -11,11 +11,10 @@ use super::past::SlowTime;
 use super::persistence::Trouble;
 use super::pipeline::{Diagnoser, Group};
 use super::rules::episode::{Impact, Spoken};
-use super::rules::site::{self, ComponentWindows, Coverage, Explained, GroupState, MostJudged};
+use super::rules::site::{self, Coverage, Explained, GroupState, MostJudged};
 use crate::grid::FEWEST_PEERS;
 use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
 use crate::model::Kind;
-use crate::model::metric::Role;
 use std::collections::{HashMap, HashSet};
 
 impl Diagnoser {
@@ -34,6 +33,7 @@ impl Diagnoser {
         let undecided_groups: Table<GroupId, Option<UndecidedGroup>> =
             self.groups.ids().map(|group| self.undecided(group)).collect();
         let verdict = |id: ComponentId| self.verdict(id, suspects.contains(&id), &undecided_groups);
+        let components: Table<ComponentId, ComponentVerdict> = self.histories.ids().map(verdict).collect();
         let interval_s = self.config.interval_s;
         Diagnosis {
             from: self.grid().origin,
@@ -41,8 +41,8 @@ impl Diagnoser {
             trained: self.config.thresholds.is_some(),
             interval_s,
             method: self.config.method,
-            components: self.histories.ids().map(verdict).collect(),
-            is_undecided: self.is_undecided(&undecided_groups) && incidents.is_empty(),
+            is_undecided: self.is_undecided(&undecided_groups, &components) && incidents.is_empty(),
+            components,
             judged: self.judged(),
             undecided_groups,
             incidents,
@@ -163,7 +163,12 @@ impl Diagnoser {
     }
 
     /// Whether "nothing suspect" would be no all-clear.
-    fn is_undecided(&self, undecided: &Table<GroupId, Option<UndecidedGroup>>) -> bool {
+    fn is_undecided(
+        &self,
+        undecided: &Table<GroupId, Option<UndecidedGroup>>,
+        components: &Table<ComponentId, ComponentVerdict>,
+    ) -> bool {
+        let is_judged = |known: &&ComponentVerdict| !matches!(known.verdict, Verdict::Undecided(_));
         let sizes = self.roster.groups.iter().map(|group| group.members.len());
         let unjudged: Vec<usize> = undecided
             .iter()
@@ -174,6 +179,7 @@ impl Diagnoser {
         let coverage = Coverage {
             groups: self.groups.len(),
             unjudged: unjudged.len(),
+            judged_components: components.iter().filter(is_judged).count(),
             unjudged_of_peers: unjudged.iter().filter(|size| **size >= FEWEST_PEERS).count(),
         };
         site::no_all_clear(&coverage, &self.config.without).is_some()
@@ -186,18 +192,7 @@ impl Diagnoser {
             of_group.filter(|track| track.scorer.metric.can_indict())
         };
         // Others decide only where nothing else was recorded: they are blind to disks.
-        let is_main = |track: &&Track| match track.scorer.metric.role() {
-            Role::StorageVolume | Role::StorageLatency | Role::NetworkVolume | Role::Cost | Role::Work => {
-                true
-            }
-            Role::Congestion
-            | Role::Retransmission
-            | Role::HostHealth
-            | Role::LinkHealth
-            | Role::Load
-            | Role::Account
-            | Role::Context => false,
-        };
+        let is_main = |track: &&Track| track.scorer.metric.role().is_main();
         let most = |tracks: &mut dyn Iterator<Item = &Track>| {
             tracks.max_by_key(|track| track.memory.decided_windows).map(|track| MostJudged {
                 windows: track.memory.decided_windows,
@@ -227,8 +222,7 @@ impl Diagnoser {
     ) -> ComponentVerdict {
         let history = &self.histories[component];
         let group = undecided[self.roster.components[component].group].as_ref();
-        let windows = ComponentWindows { judged: history.decided, unclear: history.unclear };
-        let own = || site::undecided_component(&windows, &self.config.without);
+        let own = || site::undecided_component(&history.windows, &self.config.without);
         let verdict = match group.map(|group| group.reason.clone()).or_else(own) {
             _ if is_suspect => Verdict::Suspect,
             Some(reason) => Verdict::Undecided(reason),

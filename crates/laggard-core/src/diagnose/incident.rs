@@ -113,6 +113,8 @@ pub enum UndecidedReason {
     },
     /// No window has data of the component.
     NoData,
+    /// Its disks or its traffic have no samples in most windows.
+    PartlyRecorded,
     /// Its work is unlike that of its peers, and costs more than theirs would.
     UnlikeWork,
 }
@@ -134,6 +136,9 @@ impl fmt::Display for UndecidedReason {
                 method.name
             ),
             UndecidedReason::NoData => f.write_str("no window with its data"),
+            UndecidedReason::PartlyRecorded => {
+                f.write_str("its disks or its traffic have too few samples in most windows")
+            }
             UndecidedReason::UnlikeWork => {
                 f.write_str("its work is unlike its peers' in most windows: it may be slow, or its work dear")
             }

@@ -62,6 +62,8 @@ pub struct Judged {
     pub indicted: Vec<bool>,
     /// Rows that stand out, and of which a rule says that nothing can be said.
     pub unclear: Vec<usize>,
+    /// Rows that had too few samples for a score.
+    pub unscored: Vec<usize>,
     /// In the order of the rows.
     pub found: Vec<Found>,
 }
@@ -70,7 +72,13 @@ impl Judged {
     /// Nothing can be said of so many rows.
     pub fn nothing(rows: usize) -> Judged {
         let none = vec![false; rows];
-        Judged { anomalous: none.clone(), indicted: none, unclear: Vec::new(), found: Vec::new() }
+        Judged {
+            anomalous: none.clone(),
+            indicted: none,
+            unclear: Vec::new(),
+            unscored: Vec::new(),
+            found: Vec::new(),
+        }
     }
 }
 
@@ -99,6 +107,9 @@ impl Track {
             let is_asked = bench.asked.contains(&component);
             let is_candidate = scored.exceeds(row) || is_silent || all_are_candidates;
             let has_score = scored.scores[row] != Score::Missing;
+            if !has_score && !is_silent {
+                judged.unscored.push(row);
+            }
             if !is_candidate {
                 judged.anomalous[row] = has_score && self.memory.filters[member].push(k, false);
                 judged.indicted[row] = judged.anomalous[row] && self.memory.indicted[member];

@@ -12,7 +12,9 @@ mod past_cost;
 mod piece;
 
 pub use account::{Account, Accounts, SlowPiece, Unlike};
-pub use piece::{BOOKED, Piece, Recorded};
+pub use difference::{MAX_USUAL, MIN_USUAL, USUAL_QUANTILE};
+pub use past_cost::{NEW_DIRECTION, NO_DIRECTION};
+pub use piece::{BOOKED, Piece, Recorded, STALLED_BUSY, STALLED_IN_FLIGHT};
 
 use super::rules::site::GroupEffect;
 use crate::cost::{Concurrency, Load, Model, Sizes};
@@ -34,6 +36,10 @@ const REFIT_WINDOWS: u64 = 4;
 const OFF: f64 = 0.223;
 /// With fewer members that do anything, the model alone says what is usual.
 const MIN_ACTIVE: usize = 3;
+/// With fewer members that do anything, nothing is said of the group as a whole.
+const MIN_ACTIVE_SHARE: f64 = 0.5;
+/// A window is judged of which this share is booked.
+const MIN_BOOKED: f64 = 0.5;
 
 /// The books of one group.
 #[derive(Debug)]
@@ -151,7 +157,7 @@ impl Ledger {
             members
                 .filter_map(|(member, known)| Some((member, known.as_ref().filter(|known| known.is_active)?)))
         };
-        if 2 * active().count() < self.in_flight.len() {
+        if (active().count() as f64) < MIN_ACTIVE_SHARE * self.in_flight.len() as f64 {
             return None;
         }
         let mut work = Load::default();
@@ -193,7 +199,7 @@ impl Ledger {
 
     fn effects(&self) -> Option<Effects> {
         let Fitted { model, concurrency, sizes, .. } = self.fitted?;
-        let needed_s = self.window_pieces as f64 * self.piece_slots as f64 * self.interval_s / 2.0;
+        let needed_s = MIN_BOOKED * self.window_pieces as f64 * self.piece_slots as f64 * self.interval_s;
         let of_member = |member: usize| {
             let (mut sum, mut service_s) = (Piece::default(), 0.0);
             for (_, pieces) in &self.pieces {

@@ -47,7 +47,7 @@ impl Past {
         let is_slow = self.filter.push(k, spoken.is_some());
         let (Some(numbers), Some(effect)) = (spoken.filter(|_| is_slow), effect) else {
             self.quiet += u32::from(!is_slow);
-            if self.quiet >= OVER_AFTER {
+            if self.quiet >= OVER_AFTER.value as u32 {
                 self.end();
             }
             return;
@@ -106,7 +106,7 @@ mod tests {
         push(&mut past, Some(&slow));
         assert_eq!(open(&past), [true]);
         // The filter remembers three slow ones for two windows more.
-        (0..2 + OVER_AFTER - 1).for_each(|_| push(&mut past, None));
+        (0..2 + OVER_AFTER.value as u32 - 1).for_each(|_| push(&mut past, None));
         assert_eq!(open(&past), [true]);
         (0..2).for_each(|_| push(&mut past, None));
         assert_eq!(open(&past), [false], "an idle group is not slow");

@@ -1,8 +1,10 @@
 //! What lasts: the filter of each metric, the accumulator of each component, and its episodes.
 
+use super::bound::Bound;
 use super::evidence::{Episode, Observation};
 use super::ledger::SlowPiece;
 use super::rules::episode::Spoken;
+use super::rules::site::ComponentWindows;
 use crate::compare::Method;
 use crate::ids::{ComponentId, MemberIndex, Table, UnixSeconds, WindowIndex};
 use crate::model::Metric;
@@ -113,7 +115,7 @@ pub struct Finding {
 }
 
 /// A trouble is over when it was not seen in so many windows, or its accumulator is zero.
-pub const OVER_AFTER: u32 = 12;
+pub const OVER_AFTER: Bound = Bound::new("over_after", 12.0, "windows");
 
 /// Troubles of one component that are remembered when they are over; of more, those with the least impact are forgotten.
 const MOST_OVER: usize = 16;
@@ -170,10 +172,8 @@ pub struct History {
     pub accumulator: u32,
     /// Its largest value.
     pub peak: u32,
-    /// Windows in which it could be judged.
-    pub decided: u64,
-    /// Windows in which it stood out, and a rule said that nothing can be said.
-    pub unclear: u64,
+    /// Its windows, by what could be said in them.
+    pub windows: ComponentWindows,
     open: [Option<Box<Open>>; Strand::COUNT],
     /// Trouble that is over; loads among it.
     over: Vec<(Strand, Episode)>,
@@ -241,7 +241,7 @@ impl History {
             }
             open.accumulator = open.accumulator.saturating_sub(1);
             open.quiet += 1;
-            if open.accumulator > 0 && open.quiet < OVER_AFTER {
+            if open.accumulator > 0 && open.quiet < OVER_AFTER.value as u32 {
                 continue;
             }
             if let Some(open) = self.open[index].take() {
@@ -283,7 +283,7 @@ impl History {
 
     /// What was seen so far is history.
     pub fn forget(&mut self) {
-        *self = History { decided: self.decided, ..History::default() };
+        *self = History { windows: self.windows, ..History::default() };
     }
 
     /// All troubles and loads, over or not.

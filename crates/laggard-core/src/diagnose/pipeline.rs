@@ -129,8 +129,9 @@ pub enum Event {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
+    #[default]
     Undecided,
     Quiet,
     Anomalous,
@@ -139,7 +140,29 @@ enum State {
 /// A window of the main method that is being gathered over the metrics.
 struct Gathering {
     window: WindowIndex,
-    states: Table<MemberIndex, State>,
+    members: Table<MemberIndex, Gathered>,
+    /// Domains in which members could be compared.
+    compared: Domains,
+}
+
+/// What a window says of one member.
+#[derive(Clone, Copy, Default)]
+struct Gathered {
+    state: State,
+    /// Domains in which it was compared.
+    compared: Domains,
+    /// It stands out, and a rule says that nothing can be said.
+    is_unclear: bool,
+}
+
+/// A set of domains.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Domains([bool; Domain::ALL.len()]);
+
+impl Domains {
+    fn insert(&mut self, domain: Domain) {
+        self.0[domain as usize] = true;
+    }
 }
 
 /// What is known of a group beside its tracks.
@@ -557,11 +580,8 @@ impl Diagnoser {
     /// Anomalous in one or more metrics is one anomalous window: metrics of one window are gathered before they count.
     fn gather(&mut self, window: WindowIndex, scored: &ScoredWindow, judged: &Judged) {
         let group = scored.group;
-        self.join(group, window, &scored.members, &judged.indicted);
+        self.join(group, window, scored, judged);
         let members = &self.roster.groups[group].members;
-        for &row in &judged.unclear {
-            self.histories[members[scored.members[row]]].unclear += 1;
-        }
         for (row, member) in scored.members.iter().enumerate().filter(|(row, _)| judged.anomalous[*row]) {
             let strand = Strand { domain: self.domain(scored.metric), is_load: !judged.indicted[row] };
             self.histories[members[*member]].mark(strand);
@@ -587,23 +607,40 @@ impl Diagnoser {
         if self.config.thresholds.is_some() { Domain::default() } else { metric.role().domain() }
     }
 
-    fn join(&mut self, group: GroupId, window: WindowIndex, members: &[MemberIndex], indicted: &[bool]) {
+    fn join(&mut self, group: GroupId, window: WindowIndex, scored: &ScoredWindow, judged: &Judged) {
         // Windows come in the order of time, also those of different methods.
         if self.groups[group].gathering.as_ref().is_some_and(|current| window > current.window) {
             self.end_window(group);
         }
         let width = self.roster.groups[group].members.len();
-        let fresh = || Gathering { window, states: Table::filled(State::Undecided, width) };
+        let fresh = || Gathering {
+            window,
+            members: Table::filled(Gathered::default(), width),
+            compared: Domains::default(),
+        };
         let gathering = self.groups[group].gathering.get_or_insert_with(fresh);
-        for (&member, &indicted) in members.iter().zip(indicted) {
-            let state = if indicted { State::Anomalous } else { State::Quiet };
-            gathering.states[member] = gathering.states[member].max(state);
+        let role = scored.metric.role();
+        let domain = role.is_main().then(|| role.domain());
+        domain.into_iter().for_each(|domain| gathering.compared.insert(domain));
+        let mut unscored = judged.unscored.iter().peekable();
+        for (row, &member) in scored.members.iter().enumerate() {
+            if unscored.next_if_eq(&&row).is_some() {
+                continue;
+            }
+            let known = &mut gathering.members[member];
+            known.state = known.state.max(if judged.indicted[row] { State::Anomalous } else { State::Quiet });
+            domain.into_iter().for_each(|domain| known.compared.insert(domain));
+        }
+        for &row in &judged.unclear {
+            gathering.members[scored.members[row]].is_unclear = true;
         }
     }
 
     /// A window is complete in all metrics: the accumulators move.
     fn end_window(&mut self, group: GroupId) {
-        let Some(Gathering { window, states }) = self.groups[group].gathering.take() else { return };
+        let Some(Gathering { window, members, compared }) = self.groups[group].gathering.take() else {
+            return;
+        };
         self.groups[group].windows += 1;
         let windows = self.groups[group].windows;
         let (without, shift_s) = (self.config.without.clone(), self.shift_s());
@@ -613,10 +650,16 @@ impl Diagnoser {
             impact.excused(&without)
         };
         let mut ranking = Vec::new();
-        for (member, &state) in states.enumerate() {
+        for (member, known) in members.enumerate() {
             let component = self.roster.groups[group].members[member];
+            let state = known.state;
             let history = &mut self.histories[component];
-            history.decided += u64::from(state != State::Undecided);
+            history.windows.judged += u64::from(state != State::Undecided);
+            history.windows.unclear += u64::from(known.is_unclear);
+            if self.groups[group].attendance.last_seen(member).is_some() {
+                history.windows.present += 1;
+                history.windows.partial += u64::from(known.compared != compared);
+            }
             match state {
                 State::Anomalous => history.count_anomalous(),
                 State::Quiet => history.count_quiet(),
@@ -658,7 +701,7 @@ impl Diagnoser {
             track.scorer.resolve(member, slot);
         }
         if let Some(gathering) = &mut self.groups[group].gathering {
-            gathering.states[member] = State::Undecided;
+            gathering.members[member] = Gathered::default();
         }
     }
 }

@@ -45,12 +45,14 @@ impl Tally {
     pub fn clause(&self, number: impl Fn(f64) -> String) -> String {
         let mut text = self.rule.clause.to_string();
         if let Some(metric) = self.metric {
-            text = text
-                .replace("{metric} {level}", &format!("{{metric}} {{level}} {}", metric.properties().unit));
+            if self.numbers.get("level").is_some_and(|level| !level.is_nan()) {
+                let with_unit = format!("{{metric}} {{level}} {}", metric.properties().unit);
+                text = text.replace("{metric} {level}", &with_unit);
+            }
             text = text.replace("{metric}", metric.name());
         }
         for (name, value) in self.numbers.iter() {
-            let value = if value.is_nan() { "not computed".into() } else { number(value) };
+            let value = if value.is_nan() { "without samples".into() } else { number(value) };
             text = text.replace(&format!("{{{name}}}"), &value);
         }
         debug_assert!(!text.contains('{'), "{}: a number is missing: {text}", self.rule.id);

@@ -66,6 +66,15 @@ pub enum Role {
 }
 
 impl Role {
+    /// Whether it is of disks or of traffic. Where nothing of that is compared, a component or a group is not judged, whatever else
+    /// was.
+    pub fn is_main(self) -> bool {
+        match self {
+            StorageVolume | StorageLatency | NetworkVolume | Cost | Work => true,
+            Congestion | Retransmission | HostHealth | LinkHealth | Load | Account | Context => false,
+        }
+    }
+
     /// Whether a metric of this role can speak against a component; FAST'10, section 7 says why tps and svctm cannot.
     pub fn can_indict(self) -> bool {
         match self {

@@ -5,8 +5,8 @@ use laggard_core::diagnose::case::Relation;
 use laggard_core::diagnose::evidence::Evidence;
 use laggard_core::diagnose::gaps::GapReason;
 use laggard_core::diagnose::incident::ComponentVerdict;
-use laggard_core::diagnose::rules::Ruling;
 use laggard_core::diagnose::rules::episode::checklist;
+use laggard_core::diagnose::rules::{Ruling, Step};
 use laggard_core::diagnose::trace::Tally;
 use laggard_core::diagnose::{Cause, Diagnosis, Incident, Verdict};
 use laggard_core::ids::{ComponentId, UnixSeconds};
@@ -268,6 +268,7 @@ pub fn ruling(tally: &Tally) -> String {
         (Ruling::Indicts(_), _) => "indicted by".into(),
         (Ruling::Explains, None) => "found by".into(),
         (Ruling::Explains, Some(_)) => "noted by".into(),
+        (Ruling::Excuses, _) if matches!(tally.rule.step, Step::Exceeds(_)) => "normal by".into(),
         (Ruling::Excuses, _) => "excused by".into(),
         (Ruling::Undecided, _) => "undecided by".into(),
     };
@@ -276,7 +277,9 @@ pub fn ruling(tally: &Tally) -> String {
         None => String::new(),
     };
     let worst = match tally.metric {
-        Some(_) => format!(" (worst: {} to {})", time::format(tally.from), time::format(tally.to)),
+        Some(_) => {
+            format!(" (largest difference: {} to {})", time::format(tally.from), time::format(tally.to))
+        }
         None => String::new(),
     };
     format!("{by} `{}`{windows}: {}{worst}", tally.rule.id, tally.clause(whole_or_number))
@@ -286,6 +289,10 @@ pub fn ruling(tally: &Tally) -> String {
 pub fn not_judged(explanation: &Explanation, verdict: &Verdict) -> Vec<String> {
     let mut lines: Vec<String> = explanation.undecided.iter().map(ruling).collect();
     lines.extend(explanation.never_compared.iter().map(|metric| format!("{metric}: never compared")));
+    if !explanation.not_recorded.is_empty() {
+        let metrics: Vec<&str> = explanation.not_recorded.iter().map(|metric| metric.name()).collect();
+        lines.push(format!("not recorded: {}", metrics.join(", ")));
+    }
     if let Verdict::Undecided(reason) = verdict {
         lines.push(reason.to_string());
     }

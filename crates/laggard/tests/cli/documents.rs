@@ -72,8 +72,13 @@ fn the_table_of_rules_is_the_one_in_the_code() {
 /// Files of the measurement and the decision, whose numbers are all in docs/methods.md.
 fn measuring_files() -> Vec<PathBuf> {
     let core = root().join("crates/laggard-core/src");
-    let mut pending = vec![core.join("cost"), core.join("diagnose")];
-    let mut files = vec![core.join("grid/window.rs"), core.join("stats.rs")];
+    let mut pending = vec![core.join("compare"), core.join("cost"), core.join("diagnose")];
+    let mut files = vec![
+        core.join("grid/window.rs"),
+        core.join("stats.rs"),
+        root().join("crates/laggard-engine/src/live.rs"),
+        root().join("crates/laggard-engine/src/plan.rs"),
+    ];
     while let Some(folder) = pending.pop() {
         for entry in std::fs::read_dir(folder).expect("sources").flatten() {
             if entry.path().is_dir() { pending.push(entry.path()) } else { files.push(entry.path()) }
@@ -92,7 +97,7 @@ fn number(line: &str) -> Option<(&str, &str)> {
         .strip_prefix("const ")?
         .split_once(": ")?;
     let (kind, value) = rest.trim_end_matches(';').split_once(" = ")?;
-    ["f64", "u32", "u64", "usize"].contains(&kind).then_some((name, value))
+    ["f64", "i64", "u32", "u64", "usize"].contains(&kind).then_some((name, value))
 }
 
 #[test]
@@ -100,9 +105,14 @@ fn the_table_of_the_numbers_of_the_measurement_is_the_one_in_the_code() {
     let mut table = String::from("| number | value | in | what it is |\n|---|---|---|---|\n");
     for file in measuring_files() {
         let text = std::fs::read_to_string(&file).expect("a source");
-        let place = file.to_string_lossy().split_once("core/src/").expect("of core").1.to_string();
+        let place = file
+            .to_string_lossy()
+            .split_once("crates/laggard-")
+            .expect("of a crate")
+            .1
+            .replace("/src/", ": ");
         let mut says = String::new();
-        for line in text.lines() {
+        for line in text.lines().map(str::trim_start) {
             match (line.strip_prefix("/// "), number(line)) {
                 (Some(more), _) => says = format!("{says} {more}").trim_start().into(),
                 // Indices of columns have no sentence.

@@ -1,5 +1,6 @@
 //! How healthy members differ: what is usual for one member, and how far members usually are from their peers.
 
+use super::super::bound::Bound;
 use super::Effect;
 use crate::stats::{MAD_TO_DEVIATION, median, quantile};
 use std::collections::VecDeque;
@@ -11,11 +12,13 @@ pub(super) const MIN_SPREAD: f64 = 0.02;
 /// From so many members on, the spread of the window itself counts too.
 const MANY_MEMBERS: usize = 8;
 /// A member's own usual difference is known after so many windows ...
-const MIN_USUAL: usize = 16;
-/// ... is the median of the last so many ...
+pub const MIN_USUAL: Bound = Bound::new("min_usual", 16.0, "windows of its own");
+/// ... is this quantile of them ...
+pub const USUAL_QUANTILE: Bound = Bound::new("usual_quantile", 0.25, "of its own differences");
+/// ... and at most this.
+pub const MAX_USUAL: Bound = Bound::new("max_usual", 0.14, "as a logarithm: 1.15 times");
+/// Windows of a member that are remembered for it, thinned.
 const MOST_USUAL: usize = 32;
-/// ... and at most this, as a logarithm: 1.15 times.
-const MAX_USUAL: f64 = 0.14;
 
 /// A member's own past differences, thinned.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +50,7 @@ impl Usual {
 
     /// Whether enough windows were seen.
     pub(super) fn is_known(&self) -> bool {
-        self.values.len() >= MIN_USUAL
+        self.values.len() >= MIN_USUAL.value as usize
     }
 
     /// The lower quartile: what is there nearly always is no trouble of today.
@@ -56,7 +59,7 @@ impl Usual {
             return 0.0;
         }
         let mut values: Vec<f64> = self.values.iter().map(|value| f64::from(*value)).collect();
-        quantile(&mut values, 0.25).clamp(-MAX_USUAL, MAX_USUAL)
+        quantile(&mut values, USUAL_QUANTILE.value).clamp(-MAX_USUAL.value, MAX_USUAL.value)
     }
 }
 
@@ -122,7 +125,7 @@ mod tests {
     #[test]
     fn the_usual_difference_of_a_member_needs_sixteen_windows_and_keeps_few() {
         let mut usual = Usual::default();
-        (0..MIN_USUAL - 1).for_each(|_| usual.push(0.1));
+        (0..MIN_USUAL.value as usize - 1).for_each(|_| usual.push(0.1));
         assert!(!usual.is_known() && usual.level() == 0.0);
         usual.push(0.1);
         assert!(usual.is_known() && (usual.level() - 0.1).abs() < 1e-6);
@@ -133,6 +136,6 @@ mod tests {
             usual.values.len(),
             usual.stride
         );
-        assert_eq!(usual.level(), MAX_USUAL, "a large difference is never usual");
+        assert_eq!(usual.level(), MAX_USUAL.value, "a large difference is never usual");
     }
 }

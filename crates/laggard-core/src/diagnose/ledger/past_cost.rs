@@ -1,5 +1,6 @@
 //! What work cost a group a while ago: whether all of its members are slow is known from its own past only.
 
+use super::super::bound::Bound;
 use super::lessons::Fitted;
 use crate::cost::Load;
 
@@ -9,8 +10,10 @@ const MIN_PAST_PIECES: u64 = 32;
 const RENEWED_AFTER: u64 = 2;
 /// ... and so many where the group is slow now: what lasts for three times as long as the past is the new past.
 const RENEWED_AFTER_WHILE_SLOW: u64 = 4;
-/// Share of the bytes in a direction that had next to none before: that is other work.
-const NEW_DIRECTION: f64 = 0.2;
+/// More than this share of the bytes in a direction ...
+pub const NEW_DIRECTION: Bound = Bound::new("new_direction", 0.2, "of the bytes");
+/// ... that had less than this before is other work.
+pub const NO_DIRECTION: Bound = Bound::new("no_direction", 0.05, "of the bytes of before");
 
 /// What work cost a group a while ago, and which work that was.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +33,7 @@ impl PastCost {
     pub(super) fn unlike(&self, now: &Load) -> f64 {
         let share = |bytes: f64, of: &Load| bytes / of.bytes().max(1.0);
         let is_new = |then: f64, bytes: f64| {
-            share(bytes, now) > NEW_DIRECTION && share(then, &self.work) < NEW_DIRECTION / 4.0
+            share(bytes, now) > NEW_DIRECTION.value && share(then, &self.work) < NO_DIRECTION.value
         };
         let is_new_direction =
             is_new(self.work.read_bytes, now.read_bytes) || is_new(self.work.write_bytes, now.write_bytes);

@@ -1,10 +1,13 @@
 //! What one member did in a piece of time, and how long it took: one slot of samples turned into work and time.
 
 use crate::cost::{Load, SECTOR, Times};
+use crate::diagnose::bound::Bound;
 use crate::model::Metric;
 
-/// Without requests completed, a device that was busy for this share of a slot is stalled.
-const STALLED_BUSY: f64 = 0.5;
+/// Without requests completed, a device that was busy for this share of a slot is stalled ...
+pub const STALLED_BUSY: Bound = Bound::new("stalled_busy", 0.5, "of a slot");
+/// ... or one that had so many requests under way before it and after it.
+pub const STALLED_IN_FLIGHT: Bound = Bound::new("stalled_in_flight", 1.0, "requests");
 
 /// What one slot recorded of all members; a metric that was not recorded is absent.
 #[derive(Clone, Copy, Default)]
@@ -72,8 +75,8 @@ impl Piece {
             busy_s.or_else(|| waited_s.map(|waited_s| seconds * (1.0 - (-waited_s / seconds).exp())))?;
         let mut times = Times { busy_s, waited_s: waited_s.unwrap_or(busy_s) };
         let mut stalled_s = 0.0;
-        let is_waiting = in_flight >= 1.0 && in_flight_before >= 1.0;
-        if requests == Some(0.0) && (is_waiting || busy_s >= STALLED_BUSY * seconds) {
+        let is_waiting = [in_flight_before, in_flight].iter().all(|count| *count >= STALLED_IN_FLIGHT.value);
+        if requests == Some(0.0) && (is_waiting || busy_s >= STALLED_BUSY.value * seconds) {
             // The kernel books waiting time only at completion, and some kernels freeze the busy time.
             let waiting = if in_flight.is_nan() { 1.0 } else { in_flight.max(1.0) };
             times = Times { busy_s: seconds, waited_s: times.waited_s.max(waiting * seconds) };

@@ -1,3 +1,5 @@
+mod coverage;
+
 use super::*;
 use crate::compare::{cdf::CDF, kl::KL};
 use crate::diagnose::training::Trained;
@@ -84,15 +86,6 @@ fn what_differs_tells_before_what_is_alike_however_severe() {
     (seen.relation, seen.score) = (Relation::Alike, 1000.0 * seen.threshold);
     incident.episode.observe(Metric::Txbyt, &CDF, UnixSeconds(0), seen);
     assert_eq!(incident.telling().map(|(metric, _)| metric), Some(Metric::Rxbyt));
-}
-
-#[test]
-fn a_disk_without_data_is_undecided_among_healthy_ones() {
-    let (diagnosis, _) = run(config(&CDF), disks(8), awaits(8, 0..600, |disk, _| (disk != 5).then_some(5.0)));
-    let verdicts: Vec<&str> = diagnosis.components.iter().map(|known| known.verdict.name()).collect();
-    let is_undecided = |verdict: &&str| *verdict == "undecided";
-    assert_eq!(verdicts.iter().filter(|verdict| is_undecided(verdict)).count(), 1, "{verdicts:?}");
-    assert_eq!(verdicts[5], "undecided");
 }
 
 #[test]
@@ -322,27 +315,6 @@ fn a_disk_with_more_to_do_is_a_hog_or_a_load_by_what_the_network_says_and_a_slow
     let slow = doing(4000.0, 40.0, 20.0, 2e6);
     assert_eq!(accused(&slow), ["oss7"], "twice as many requests for the same work do not excuse it");
     assert!(matches!(slow.incidents[0].cause, Cause::DiskBusy | Cause::FailSlow));
-}
-
-/// Forty disks of which one has requests of another size all the time: requests each second, percent of the time busy.
-fn unlike_disk(requests_s: f64, busy: f64) -> &'static str {
-    let samples =
-        (0..200).flat_map(|second| (0..40).map(move |disk| (second, disk))).flat_map(|(second, disk)| {
-            let (requests_s, busy) = if disk == 7 { (requests_s, busy) } else { (20.0, 20.0) };
-            [(Metric::RdSec, 4000.0), (Metric::Tps, requests_s), (Metric::Util, busy)].map(
-                |(metric, level)| sample_of(second, disk, metric, level * (0.9 + 0.2 * noise(disk, second))),
-            )
-        });
-    let verdict = run(config(&LIMP), disks(40), samples).0.components[ComponentId::new(7)].verdict.clone();
-    verdict.name()
-}
-
-#[test]
-fn a_disk_whose_work_is_unlike_its_peers_all_the_time_is_undecided_and_not_healthy() {
-    assert_eq!(unlike_disk(20.0, 20.0), "healthy");
-    assert_eq!(unlike_disk(5.0, 20.0), "healthy", "larger requests that cost no more");
-    assert_eq!(unlike_disk(5.0, 40.0), "undecided", "they may cost twice as much");
-    assert_eq!(unlike_disk(5.0, 90.0), "suspect", "but not four times");
 }
 
 /// Nine servers that do the same, all at a speed of their own after a while: requests each second, ms of service.

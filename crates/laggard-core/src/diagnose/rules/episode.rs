@@ -8,8 +8,8 @@ use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::diagnose::case::Relation;
 use crate::diagnose::cause::Cause;
 use crate::diagnose::evidence::{Episode, Evidence, SILENCE_SEVERITY};
-use crate::diagnose::ledger::SlowPiece;
-use crate::diagnose::persistence::Trouble;
+use crate::diagnose::ledger::{STALLED_BUSY, STALLED_IN_FLIGHT, SlowPiece};
+use crate::diagnose::persistence::{OVER_AFTER, Trouble};
 use crate::model::metric::{Harm, Role};
 use crate::model::{Kind, Metric};
 use crate::stats::Spread;
@@ -146,7 +146,7 @@ pub static RULES: &[Rule] = &[
         sentence: "A device with requests under way that completes next to none is stalled.",
         clause: "nothing completed in {stalled} of the slow time",
         origin: "docs/methods.md, work and its cost: real runs",
-        bounds: &[MIN_STALLED],
+        bounds: &[MIN_STALLED, STALLED_BUSY, STALLED_IN_FLIGHT],
         ruling: Ruling::Indicts(Some(Cause::DiskStall)),
         step: Step::Cause(stalled),
     },
@@ -286,7 +286,7 @@ pub static RULES: &[Rule] = &[
         sentence: "Anomalies always exist in a large system: the longer the recording, the longer or the more violent a trouble must be to be reported.",
         clause: "persistence times severity {impact}, {needed} needed",
         origin: "LISA'13, section 4.3; simulated quiet days",
-        bounds: &[MIN_IMPACT, IMPACT_OF_WINDOWS, FEW_WINDOWS, MIN_DAY_WINDOWS, SILENCE_SEVERITY],
+        bounds: &[MIN_IMPACT, IMPACT_OF_WINDOWS, FEW_WINDOWS, MIN_DAY_WINDOWS, SILENCE_SEVERITY, OVER_AFTER],
         ruling: Ruling::Excuses,
         step: Step::Reported(impact),
     },

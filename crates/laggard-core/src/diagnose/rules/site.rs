@@ -14,6 +14,7 @@ use crate::diagnose::case::Relation;
 use crate::diagnose::cause::Cause;
 use crate::diagnose::evidence::{Episode, Evidence};
 use crate::diagnose::incident::{Excused, UndecidedGroup, UndecidedReason};
+use crate::diagnose::ledger::{NEW_DIRECTION, NO_DIRECTION};
 use crate::diagnose::persistence::Trouble;
 use crate::grid::{FEWEST_PEERS, Params};
 use crate::ids::{ComponentId, UnixSeconds};
@@ -193,7 +194,7 @@ pub static RULES: &[Rule] = &[
         sentence: "The same work costs a whole group more than it did: something that all share, or work of another locality; no member is to blame.",
         clause: "{ratio} times what it cost before, {lost} of the time lost",
         origin: "FAST'10, section 2: peer comparison is blind to it",
-        bounds: &[MIN_GROUP_RATIO, MIN_GROUP_LOST, MAX_GROUP_UNLIKE],
+        bounds: &[MIN_GROUP_RATIO, MIN_GROUP_LOST, MAX_GROUP_UNLIKE, NEW_DIRECTION, NO_DIRECTION],
         ruling: Ruling::Explains,
         step: Step::Group(group_is_slow),
     },
@@ -238,6 +239,16 @@ pub static RULES: &[Rule] = &[
         step: Step::HasData(no_data),
     },
     Rule {
+        id: "mostly-partial",
+        scope: Scope::Site,
+        sentence: "A component whose disks or traffic could not be compared in most windows, although those of its peers were, cannot be judged.",
+        clause: "its disks or its traffic are not recorded",
+        origin: "LISA'13, section 6: a missing sample is evidence",
+        bounds: &[MIN_UNCLEAR],
+        ruling: Ruling::Undecided,
+        step: Step::HasData(mostly_partial),
+    },
+    Rule {
         id: "mostly-unclear",
         scope: Scope::Site,
         sentence: "A component that stood out in most windows by work unlike that of its peers is not healthy: it cannot be judged.",
@@ -250,7 +261,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         id: "not-all-judged",
         scope: Scope::Site,
-        sentence: "Where a group that could have been compared was not, or none was, \"nothing suspect\" is not said.",
+        sentence: "Where a group that could have been compared was not, or no component was judged, \"nothing suspect\" is not said.",
         clause: "{unjudged} of {groups} groups could not be judged",
         origin: "no false all-clear: docs/methods.md",
         bounds: &[MIN_PEERS],
@@ -268,11 +279,13 @@ pub struct Coverage {
     pub unjudged: usize,
     /// ... although they have enough members.
     pub unjudged_of_peers: usize,
+    /// Components that are healthy or suspect.
+    pub judged_components: usize,
 }
 
 /// Groups of one or two never can be judged, and are no reason for alarm.
 fn not_all_judged(seen: &Coverage) -> Option<Numbers> {
-    let is_blind = seen.unjudged_of_peers > 0 || seen.unjudged == seen.groups;
+    let is_blind = seen.unjudged_of_peers > 0 || seen.judged_components == 0;
     is_blind.then(|| Numbers::of(&[("unjudged", seen.unjudged as f64), ("groups", seen.groups as f64)]))
 }
 
@@ -318,22 +331,31 @@ fn few_windows(group: &GroupState) -> Option<UndecidedReason> {
     (windows < params.k as u64).then_some(UndecidedReason::FewWindows { windows, method, needed_s })
 }
 
-/// The windows of a component.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The windows of a component, by what could be said in them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ComponentWindows {
-    /// In which it was judged in any metric.
+    /// It was compared in any metric.
     pub judged: u64,
-    /// In which it stood out, and a rule said that nothing can be said.
+    /// It stood out, and a rule said that nothing can be said.
     pub unclear: u64,
+    /// Since it was recorded first ...
+    pub present: u64,
+    /// ... and its disks or its traffic could not be compared, although those of its peers were.
+    pub partial: u64,
 }
 
 fn no_data(windows: &ComponentWindows) -> Option<UndecidedReason> {
     (windows.judged == 0).then_some(UndecidedReason::NoData)
 }
 
+fn mostly_partial(windows: &ComponentWindows) -> Option<UndecidedReason> {
+    let is_most = windows.partial as f64 >= MIN_UNCLEAR.value * windows.present as f64;
+    is_most.then_some(UndecidedReason::PartlyRecorded)
+}
+
 fn mostly_unclear(windows: &ComponentWindows) -> Option<UndecidedReason> {
-    let &ComponentWindows { judged, unclear } = windows;
-    (unclear as f64 >= MIN_UNCLEAR.value * judged as f64).then_some(UndecidedReason::UnlikeWork)
+    let is_most = windows.unclear as f64 >= MIN_UNCLEAR.value * windows.judged as f64;
+    is_most.then_some(UndecidedReason::UnlikeWork)
 }
 
 /// Why a component cannot be judged, if so.

@@ -13,6 +13,7 @@ use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Score;
 use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Relation};
 use crate::diagnose::cause::Cause;
+use crate::diagnose::ledger::{MAX_USUAL, MIN_USUAL, USUAL_QUANTILE};
 use crate::model::metric::{Harm, Role};
 use crate::model::{Kind, Metric};
 
@@ -57,7 +58,14 @@ pub static RULES: &[Rule] = &[
         sentence: "A score that does not exceed the threshold is no difference.",
         clause: "{metric} {level}, its peers' {peers}: score {score}, threshold {threshold}",
         origin: "FAST'10, section 10.1; LISA'13, section 4.2; the threshold is the method's; of cost and work, these",
-        bounds: &[work::MIN_COST_RATIO, work::MIN_COST_SPREADS, MIN_WORK],
+        bounds: &[
+            work::MIN_COST_RATIO,
+            work::MIN_COST_SPREADS,
+            MIN_WORK,
+            MIN_USUAL,
+            USUAL_QUANTILE,
+            MAX_USUAL,
+        ],
         ruling: Ruling::Excuses,
         step: Step::Exceeds(threshold),
     },
@@ -94,7 +102,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         id: "negligible",
         scope: Scope::Window,
-        sentence: "A difference that is negligible in the metric's unit is no difference; in an idle group, ten times that of a latency.",
+        sentence: "A difference that is negligible in the metric's unit (docs/metrics.md) is no difference; in an idle group, ten times that of a latency.",
         clause: "{metric} {level}, its peers' {peers}: a difference of {difference}, {allowed} allowed",
         origin: "LISA'13, section 5.3.2: housekeeping on idle attachments stays below a millisecond",
         bounds: &[IDLE_GROUP, MIN_LATENCY_MS],
@@ -275,7 +283,7 @@ pub static RULES: &[Rule] = &[
         id: "filter",
         scope: Scope::Window,
         sentence: "What lasts less than k of the last 2k-1 windows of the method is chance.",
-        clause: "{metric} {ratio} times its peers' in {exceeded} of the last {windows} windows, {needed} needed",
+        clause: "{metric} differed in {exceeded} of the last {windows} windows, {needed} needed",
         origin: "FAST'10, section 10.1: 3 of 5",
         bounds: &[],
         ruling: Ruling::Excuses,

@@ -336,12 +336,13 @@ fn a_server_is_named_before_the_controller_that_has_no_other() {
 
 #[test]
 fn nothing_suspect_is_said_only_where_all_that_can_be_compared_was() {
-    let says = |groups: usize, unjudged: usize, unjudged_of_peers: usize| {
-        no_all_clear(&Coverage { groups, unjudged, unjudged_of_peers }, &Without::default()).is_none()
+    let says = |unjudged: usize, unjudged_of_peers: usize, judged_components: usize| {
+        let coverage = Coverage { groups: 3, unjudged, unjudged_of_peers, judged_components };
+        no_all_clear(&coverage, &Without::default()).is_none()
     };
-    assert!(says(3, 0, 0) && says(3, 2, 0), "single machines are never compared");
-    assert!(!says(3, 1, 1), "a group with peers was not judged");
-    assert!(!says(2, 2, 0) && !says(0, 0, 0), "nothing was judged");
+    assert!(says(0, 0, 9) && says(2, 0, 3), "single machines are never compared");
+    assert!(!says(1, 1, 6), "a group with peers was not judged");
+    assert!(!says(3, 0, 0) && !says(0, 0, 0), "no component was judged");
 }
 
 #[test]
@@ -457,9 +458,13 @@ fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs(
     assert_eq!(reason(3, None), Some("nothing-compared"));
     assert_eq!(reason(3, Some(2)), Some("few-windows"));
     assert_eq!(reason(3, Some(3)), None);
-    let component = |judged: u64, unclear: u64| {
-        undecided_component(&ComponentWindows { judged, unclear }, &Without::default())
+    let windows = |judged: u64, unclear: u64| ComponentWindows { judged, unclear, present: 10, partial: 0 };
+    let component =
+        |judged: u64, unclear: u64| undecided_component(&windows(judged, unclear), &Without::default());
+    let partial = |partial: u64| {
+        undecided_component(&ComponentWindows { partial, ..windows(10, 0) }, &Without::default())
     };
+    assert_eq!([partial(4), partial(5)], [None, Some(UndecidedReason::PartlyRecorded)]);
     assert_eq!(component(0, 0), Some(UndecidedReason::NoData));
     assert_eq!(component(1, 0), None);
     assert_eq!(component(10, 4), None);

@@ -1,0 +1,79 @@
+//! What was not seen is undecided, never healthy.
+
+use super::*;
+
+#[test]
+fn a_disk_without_data_is_undecided_among_healthy_ones() {
+    let (diagnosis, _) = run(config(&CDF), disks(8), awaits(8, 0..600, |disk, _| (disk != 5).then_some(5.0)));
+    let verdicts: Vec<&str> = diagnosis.components.iter().map(|known| known.verdict.name()).collect();
+    let is_undecided = |verdict: &&str| *verdict == "undecided";
+    assert_eq!(verdicts.iter().filter(|verdict| is_undecided(verdict)).count(), 1, "{verdicts:?}");
+    assert_eq!(verdicts[5], "undecided");
+}
+
+/// Forty disks of which one has requests of another size all the time: requests each second, percent of the time busy.
+fn unlike_disk(requests_s: f64, busy: f64) -> &'static str {
+    let samples =
+        (0..200).flat_map(|second| (0..40).map(move |disk| (second, disk))).flat_map(|(second, disk)| {
+            let (requests_s, busy) = if disk == 7 { (requests_s, busy) } else { (20.0, 20.0) };
+            [(Metric::RdSec, 4000.0), (Metric::Tps, requests_s), (Metric::Util, busy)].map(
+                |(metric, level)| sample_of(second, disk, metric, level * (0.9 + 0.2 * noise(disk, second))),
+            )
+        });
+    let verdict = run(config(&LIMP), disks(40), samples).0.components[ComponentId::new(7)].verdict.clone();
+    verdict.name()
+}
+
+#[test]
+fn a_disk_whose_work_is_unlike_its_peers_all_the_time_is_undecided_and_not_healthy() {
+    assert_eq!(unlike_disk(20.0, 20.0), "healthy");
+    assert_eq!(unlike_disk(5.0, 20.0), "healthy", "larger requests that cost no more");
+    assert_eq!(unlike_disk(5.0, 40.0), "undecided", "they may cost twice as much");
+    assert_eq!(unlike_disk(5.0, 90.0), "suspect", "but not four times");
+}
+
+/// Verdicts of eight servers; the sixth is without the samples that `is_missing` says.
+fn with_missing(
+    thresholds: Option<Thresholds>,
+    is_missing: impl Fn(Metric, i64) -> bool,
+) -> Vec<&'static str> {
+    let observed: Vec<Observed> = (0..8)
+        .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
+        .collect();
+    let metrics = [(Metric::WrSec, 9000.0), (Metric::Await, 5.0), (Metric::Rxbyt, 4e6)];
+    let mut samples = Vec::new();
+    for (second, server) in (0..400).flat_map(|second| (0..8).map(move |server| (second, server))) {
+        for (metric, level) in metrics {
+            if server != 5 || !is_missing(metric, second) {
+                let value = level * (0.9 + 0.2 * noise(server, second));
+                samples.push(sample_of(second, server, metric, value));
+            }
+        }
+    }
+    let (diagnosis, _) = run(Config { thresholds, ..config(&LIMP) }, Roster::new(&observed, None), samples);
+    diagnosis.components.iter().map(|known| known.verdict.name()).collect()
+}
+
+fn sixth(verdict: &'static str) -> Vec<&'static str> {
+    let mut verdicts = vec!["healthy"; 8];
+    verdicts[5] = verdict;
+    verdicts
+}
+
+#[test]
+fn a_server_whose_disks_are_not_recorded_for_most_of_the_time_is_undecided() {
+    let is_disk = |metric: Metric| metric != Metric::Rxbyt;
+    assert_eq!(with_missing(None, |_, _| false), sixth("healthy"));
+    assert_eq!(with_missing(None, |metric, second| is_disk(metric) && second >= 60), sixth("undecided"));
+    assert_eq!(with_missing(None, |metric, second| is_disk(metric) && second >= 330), sixth("healthy"));
+    let is_idle = |metric: Metric, _| metric == Metric::Await;
+    assert_eq!(with_missing(None, is_idle), sixth("healthy"), "without requests there is no latency");
+}
+
+#[test]
+fn a_server_that_falls_silent_is_undecided_also_with_trained_thresholds() {
+    let entry = Trained::new(&LIMP, Metric::WrSec, 1, (0..8).map(|_| ("oss0", Some(50.0))));
+    let thresholds = Thresholds::new("a test".into(), vec![entry]);
+    let verdicts = with_missing(Some(thresholds), |_, second| second >= 30);
+    assert_eq!(verdicts, sixth("undecided"));
+}
