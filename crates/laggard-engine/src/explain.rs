@@ -22,8 +22,8 @@ pub struct Explanation {
     pub undecided: Vec<Tally>,
     /// Metrics that were compared in its group, but never of it.
     pub never_compared: Vec<Metric>,
-    /// Metrics that could speak against it, and are not recorded of anybody in its group.
-    pub not_recorded: Vec<Metric>,
+    /// Metrics that could speak against it, and were compared of nobody in its group: not recorded, or too little.
+    pub not_compared: Vec<Metric>,
 }
 
 impl Explanation {
@@ -35,7 +35,7 @@ impl Explanation {
             ruled_out: Vec::new(),
             undecided: Vec::new(),
             never_compared: never_compared(session, component),
-            not_recorded: not_recorded(session, component),
+            not_compared: not_compared(session, component),
         };
         let is_suspect = session.diagnosis.components[component].verdict == Verdict::Suspect;
         for tally in all(session, component) {
@@ -55,7 +55,8 @@ impl Explanation {
     /// Metrics in which it stood out from its peers and was excused, each with the most windows in which one rule excused it.
     pub fn excused(&self) -> BTreeMap<Metric, u64> {
         let mut excused = BTreeMap::new();
-        for tally in self.ruled_out.iter().filter(|tally| stood_out(tally)) {
+        let unclear = self.undecided.iter().filter(|tally| matches!(tally.rule.step, Step::Differs(_)));
+        for tally in self.ruled_out.iter().filter(|tally| stood_out(tally)).chain(unclear) {
             if let Some(metric) = tally.metric {
                 let windows = excused.entry(metric).or_insert(0);
                 *windows = tally.windows.max(*windows);
@@ -100,7 +101,7 @@ fn tally(spoken: &Spoken, span: (UnixSeconds, UnixSeconds)) -> Tally {
     Tally::new(spoken.rule, spoken.metric, span, 0.0, spoken.numbers)
 }
 
-fn not_recorded(session: &Session, component: ComponentId) -> Vec<Metric> {
+fn not_compared(session: &Session, component: ComponentId) -> Vec<Metric> {
     let known = &session.roster.components[component];
     let is_judged = |metric: &Metric| {
         session.diagnosis.judged.iter().any(|judged| judged.group == known.group && judged.metric == *metric)
@@ -111,7 +112,8 @@ fn not_recorded(session: &Session, component: ComponentId) -> Vec<Metric> {
             metric.role().domain() == Domain::Storage
         }
     };
-    Metric::all().filter(|metric| metric.can_indict() && is_its(metric) && !is_judged(metric)).collect()
+    let can_indict = |metric: &Metric| metric.can_indict() && !metric.role().is_derived();
+    Metric::all().filter(|metric| can_indict(metric) && is_its(metric) && !is_judged(metric)).collect()
 }
 
 fn never_compared(session: &Session, component: ComponentId) -> Vec<Metric> {

@@ -7,7 +7,9 @@ use laggard_core::compare::{Method, cdf::CDF, median::MEDIAN, thresh::THRESH};
 use laggard_core::diagnose::{Incident as Found, Thresholds};
 use laggard_core::ids::{ComponentId, Table};
 use laggard_core::model::Roster;
-use laggard_sim::production::{Attachment, CATALOGUE, Entry, Happening, Incident, Level, Production, Site};
+use laggard_sim::production::{
+    Attachment, CATALOGUE, Entry, Happening, Incident, Level, Mishap, Production, Site,
+};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -16,6 +18,8 @@ use std::collections::BTreeSet;
 pub const PUBLISHED: [&Method; 3] = [&CDF, &MEDIAN, &THRESH];
 /// Hours before the event.
 const BEFORE_H: f64 = 12.0;
+/// Seconds after which a slowness that is over explains a trouble no more.
+const LATE_S: f64 = 1800.0;
 /// How often the verdicts are looked at.
 const LOOK_S: u32 = 900;
 /// Hours from the first sight to the name: fail-overs take a while to show what they are.
@@ -186,19 +190,18 @@ impl Plan {
         reported.len()
     }
 
-    /// Parts that are reported and hold no LUN that was really slow for a while.
+    /// Parts that are reported and are no LUN that really was slow at that time.
     fn falsely_reported(&self, watch: &Watch, production: &Production, judges: &Judges) -> Vec<String> {
         let site = self.site();
-        let priorities = 0..site.priorities;
-        let slow: BTreeSet<ComponentId> = production
-            .mishaps()
-            .iter()
-            .flat_map(|mishap| {
-                priorities.clone().map(move |priority| Attachment { lun: mishap.lun, priority })
-            })
-            .map(|attachment| judges.order[site.index(attachment)])
-            .collect();
-        let is_false = |incident: &Found| !incident.explains.iter().any(|id| slow.contains(id));
+        let is_of = |mishap: &Mishap, found: &Found| {
+            let mut attachments =
+                (0..site.priorities).map(|priority| Attachment { lun: mishap.lun, priority });
+            let is_there = attachments.any(|known| found.explains.contains(&judges.order[site.index(known)]));
+            let is_then =
+                mishap.from_s <= found.last.0 as f64 && found.first.0 as f64 <= mishap.to_s + LATE_S;
+            is_there && is_then && found.explains.len() <= site.priorities
+        };
+        let is_false = |found: &Found| !production.mishaps().iter().any(|mishap| is_of(mishap, found));
         watch.incidents().into_iter().filter(is_false).map(|incident| incident.component).collect()
     }
 }

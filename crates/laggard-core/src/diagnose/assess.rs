@@ -13,7 +13,7 @@ use super::pipeline::{Diagnoser, Group};
 use super::rules::episode::{Impact, Spoken};
 use super::rules::site::{self, Coverage, Explained, GroupState, MostJudged};
 use crate::grid::FEWEST_PEERS;
-use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
+use crate::ids::{ComponentId, GroupId, MemberIndex, Table, UnixSeconds};
 use crate::model::Kind;
 use std::collections::{HashMap, HashSet};
 
@@ -169,18 +169,16 @@ impl Diagnoser {
         components: &Table<ComponentId, ComponentVerdict>,
     ) -> bool {
         let is_judged = |known: &&ComponentVerdict| !matches!(known.verdict, Verdict::Undecided(_));
-        let sizes = self.roster.groups.iter().map(|group| group.members.len());
-        let unjudged: Vec<usize> = undecided
-            .iter()
-            .zip(sizes)
-            .filter(|(reason, _)| reason.is_some())
-            .map(|(_, size)| size)
-            .collect();
+        let is_mostly_unjudged = |members: &Table<MemberIndex, ComponentId>| {
+            let judged = members.iter().map(|id| &components[*id]).filter(is_judged).count();
+            members.len() >= FEWEST_PEERS && 2 * judged < members.len()
+        };
+        let groups = self.roster.groups.iter();
         let coverage = Coverage {
             groups: self.groups.len(),
-            unjudged: unjudged.len(),
+            unjudged: undecided.iter().flatten().count(),
+            unjudged_of_peers: groups.filter(|group| is_mostly_unjudged(&group.members)).count(),
             judged_components: components.iter().filter(is_judged).count(),
-            unjudged_of_peers: unjudged.iter().filter(|size| **size >= FEWEST_PEERS).count(),
         };
         site::no_all_clear(&coverage, &self.config.without).is_some()
     }

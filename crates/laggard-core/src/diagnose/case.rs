@@ -269,7 +269,10 @@ impl Case<'_> {
         let beside = if is_to_clients { Metric::RetransToClients } else { Metric::RetransFromClients };
         match &self.surroundings.context.resent.get(&beside)?.window {
             None => Some(f64::NAN),
-            Some(known) => Some(known.levels.reading(known.members.binary_search(&self.member).ok()?).level),
+            Some(known) => {
+                let level = known.levels.reading(known.members.binary_search(&self.member).ok()?).level;
+                Some(level).filter(|level| !level.is_nan())
+            }
         }
     }
 

@@ -107,12 +107,12 @@ impl Track {
             let is_asked = bench.asked.contains(&component);
             let is_candidate = scored.exceeds(row) || is_silent || all_are_candidates;
             let has_score = scored.scores[row] != Score::Missing;
-            if !has_score && !is_silent {
-                judged.unscored.push(row);
-            }
             if !is_candidate {
                 judged.anomalous[row] = has_score && self.memory.filters[member].push(k, false);
                 judged.indicted[row] = judged.anomalous[row] && self.memory.indicted[member];
+                if !has_score {
+                    judged.unscored.push(row);
+                }
                 if !is_asked {
                     continue;
                 }
@@ -148,8 +148,10 @@ impl Track {
                 self.memory.from_the_start[member] = stands_out_early(scored, row, &case, bench.without);
             }
             let is_judged = (has_score || is_silent) && decision.ruling != Ruling::Undecided;
-            if has_score && decision.ruling == Ruling::Undecided {
-                judged.unclear.push(row);
+            match (has_score, is_different) {
+                (true, _) if decision.ruling == Ruling::Undecided => judged.unclear.push(row),
+                (false, false) => judged.unscored.push(row),
+                (true, _) | (false, true) => {}
             }
             judged.anomalous[row] = is_judged && self.memory.filters[member].push(k, is_different);
             if is_different {

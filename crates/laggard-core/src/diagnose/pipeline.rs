@@ -608,9 +608,11 @@ impl Diagnoser {
     }
 
     fn join(&mut self, group: GroupId, window: WindowIndex, scored: &ScoredWindow, judged: &Judged) {
-        // Windows come in the order of time, also those of different methods.
-        if self.groups[group].gathering.as_ref().is_some_and(|current| window > current.window) {
-            self.end_window(group);
+        match &self.groups[group].gathering {
+            Some(current) if window > current.window => self.end_window(group),
+            // A metric that paused has windows of then.
+            Some(current) if window < current.window => return,
+            _ => {}
         }
         let width = self.roster.groups[group].members.len();
         let fresh = || Gathering {
@@ -658,7 +660,9 @@ impl Diagnoser {
             history.windows.unclear += u64::from(known.is_unclear);
             if self.groups[group].attendance.last_seen(member).is_some() {
                 history.windows.present += 1;
-                history.windows.partial += u64::from(known.compared != compared);
+                let is_partial = known.compared != compared;
+                history.windows.partial += u64::from(is_partial);
+                history.windows.partial_now = if is_partial { history.windows.partial_now + 1 } else { 0 };
             }
             match state {
                 State::Anomalous => history.count_anomalous(),

@@ -52,7 +52,11 @@ impl Tally {
             text = text.replace("{metric}", metric.name());
         }
         for (name, value) in self.numbers.iter() {
-            let value = if value.is_nan() { "without samples".into() } else { number(value) };
+            let value = match value.is_nan() {
+                true if name == "level" => "without samples".into(),
+                true => "not known".into(),
+                false => number(value),
+            };
             text = text.replace(&format!("{{{name}}}"), &value);
         }
         debug_assert!(!text.contains('{'), "{}: a number is missing: {text}", self.rule.id);

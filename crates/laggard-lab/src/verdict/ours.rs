@@ -69,7 +69,8 @@ impl Variants {
         let usual = Ours { without: self.usual.without.noted(), ..self.usual.clone() };
         let Some(said) = judge(std::slice::from_ref(&usual)).pop() else { return Vec::new() };
         let may_differ = |rule: &&&'static Rule| usual.without.may_differ_without(rule);
-        let without = |rule: &&'static Rule| Ours { without: Without::rule(rule), ..self.usual.clone() };
+        let without =
+            |rule: &&'static Rule| Ours { without: self.usual.without.and(rule), ..self.usual.clone() };
         let tried: Vec<Ours> = self.rules.iter().filter(may_differ).map(without).collect();
         let mut others = if tried.is_empty() { Vec::new() } else { judge(&tried) }.into_iter();
         let other = |rule: &&'static Rule| match usual.without.may_differ_without(rule) {

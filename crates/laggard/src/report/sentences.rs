@@ -258,7 +258,7 @@ pub fn why_healthy(explanation: &Explanation) -> String {
         .iter()
         .map(|(metric, windows)| format!("{} ({})", metric.name(), counted(*windows as usize, "window")))
         .collect();
-    format!("not accused: it stood out in {}, and was excused each time", metrics.join(", "))
+    format!("not accused: it stood out in {}, and each time it was excused or not clear", metrics.join(", "))
 }
 
 /// What a rule said, how often, and its worst example.
@@ -289,9 +289,9 @@ pub fn ruling(tally: &Tally) -> String {
 pub fn not_judged(explanation: &Explanation, verdict: &Verdict) -> Vec<String> {
     let mut lines: Vec<String> = explanation.undecided.iter().map(ruling).collect();
     lines.extend(explanation.never_compared.iter().map(|metric| format!("{metric}: never compared")));
-    if !explanation.not_recorded.is_empty() {
-        let metrics: Vec<&str> = explanation.not_recorded.iter().map(|metric| metric.name()).collect();
-        lines.push(format!("not recorded: {}", metrics.join(", ")));
+    if !explanation.not_compared.is_empty() {
+        let metrics: Vec<&str> = explanation.not_compared.iter().map(|metric| metric.name()).collect();
+        lines.push(format!("not compared in its group, for lack of samples: {}", metrics.join(", ")));
     }
     if let Verdict::Undecided(reason) = verdict {
         lines.push(reason.to_string());

@@ -239,7 +239,7 @@ fn a_congestion_window_that_stands_still_is_no_loss() {
 
 #[test]
 fn loss_is_told_where_packets_sent_again_were_recorded_only_long_ago() {
-    let with = |resent_until: i64| {
+    let with = |resent_until: i64, own_until: i64| {
         let observed: Vec<Observed> = (0..6)
             .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
             .collect();
@@ -248,17 +248,19 @@ fn loss_is_told_where_packets_sent_again_were_recorded_only_long_ago() {
                 let is_lossy = server == 3 && second >= 250;
                 let cwnd =
                     if is_lossy { 1.0 + noise(server, second) } else { 90.0 + 9.0 * noise(server, second) };
+                let until = if server == 3 { own_until } else { resent_until };
                 let resent =
-                    (second < resent_until).then(|| sample_of(second, server, Metric::RetransToClients, 0.0));
+                    (second < until).then(|| sample_of(second, server, Metric::RetransToClients, 0.0));
                 resent.into_iter().chain([sample_of(second, server, Metric::CwndToClients, cwnd)])
             })
         });
         run(config(&LIMP), Roster::new(&observed, None), samples).0
     };
     for resent_until in [0, 5, 100] {
-        assert_eq!(accused(&with(resent_until)), ["oss3"], "recorded for {resent_until} s");
+        assert_eq!(accused(&with(resent_until, resent_until)), ["oss3"], "recorded for {resent_until} s");
     }
-    assert!(accused(&with(400)).is_empty(), "nothing was sent again");
+    assert_eq!(accused(&with(400, 100)), ["oss3"], "no longer recorded of this one");
+    assert!(accused(&with(400, 400)).is_empty(), "nothing was sent again");
 }
 
 /// What a server has in a metric at a second.

@@ -1,8 +1,8 @@
 //! Rules of one trouble of one component: what its cause is, and whether it is worth a report.
 //!
 //! Of the disks, what their work costs says it (docs/methods.md, "Work and its cost"); where work is not recorded, FAST'10's order,
-//! sections 10.2 and 12, with secondary manifestations told by their severity. Of the network, a collapsed window is loss, more
-//! traffic is a hog.
+//! sections 10.2 and 12, with secondary manifestations told by their severity. Of the network, more traffic is a hog, and a low
+//! congestion window without it is loss.
 
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::diagnose::case::Relation;

@@ -172,6 +172,11 @@ impl Without {
         Without { rules, spoken: None }
     }
 
+    /// Without another, too.
+    pub fn and(&self, rule: &'static Rule) -> Without {
+        Without::rules(self.rules.iter().copied().chain([rule]).collect())
+    }
+
     /// The same, and rules that speak are noted, by all copies of it together.
     pub fn noted(&self) -> Without {
         Without { rules: self.rules.clone(), spoken: Some(Arc::default()) }

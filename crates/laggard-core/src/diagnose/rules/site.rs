@@ -15,7 +15,7 @@ use crate::diagnose::cause::Cause;
 use crate::diagnose::evidence::{Episode, Evidence};
 use crate::diagnose::incident::{Excused, UndecidedGroup, UndecidedReason};
 use crate::diagnose::ledger::{NEW_DIRECTION, NO_DIRECTION};
-use crate::diagnose::persistence::Trouble;
+use crate::diagnose::persistence::{OVER_AFTER, Trouble};
 use crate::grid::{FEWEST_PEERS, Params};
 use crate::ids::{ComponentId, UnixSeconds};
 use crate::model::groups::Component;
@@ -241,10 +241,10 @@ pub static RULES: &[Rule] = &[
     Rule {
         id: "mostly-partial",
         scope: Scope::Site,
-        sentence: "A component whose disks or traffic could not be compared in most windows, although those of its peers were, cannot be judged.",
+        sentence: "A component whose disks or traffic could not be compared in most windows or in the last ones, although those of its peers were, cannot be judged.",
         clause: "its disks or its traffic are not recorded",
         origin: "LISA'13, section 6: a missing sample is evidence",
-        bounds: &[MIN_UNCLEAR],
+        bounds: &[MIN_UNCLEAR, OVER_AFTER],
         ruling: Ruling::Undecided,
         step: Step::HasData(mostly_partial),
     },
@@ -261,7 +261,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         id: "not-all-judged",
         scope: Scope::Site,
-        sentence: "Where a group that could have been compared was not, or no component was judged, \"nothing suspect\" is not said.",
+        sentence: "Where less than half of a group that could have been compared was judged, or no component at all, \"nothing suspect\" is not said.",
         clause: "{unjudged} of {groups} groups could not be judged",
         origin: "no false all-clear: docs/methods.md",
         bounds: &[MIN_PEERS],
@@ -277,7 +277,7 @@ pub struct Coverage {
     pub groups: usize,
     /// Those that could not be judged ...
     pub unjudged: usize,
-    /// ... although they have enough members.
+    /// Those with enough members of which less than half could be judged.
     pub unjudged_of_peers: usize,
     /// Components that are healthy or suspect.
     pub judged_components: usize,
@@ -342,6 +342,8 @@ pub struct ComponentWindows {
     pub present: u64,
     /// ... and its disks or its traffic could not be compared, although those of its peers were.
     pub partial: u64,
+    /// The last of them without one between.
+    pub partial_now: u64,
 }
 
 fn no_data(windows: &ComponentWindows) -> Option<UndecidedReason> {
@@ -350,7 +352,8 @@ fn no_data(windows: &ComponentWindows) -> Option<UndecidedReason> {
 
 fn mostly_partial(windows: &ComponentWindows) -> Option<UndecidedReason> {
     let is_most = windows.partial as f64 >= MIN_UNCLEAR.value * windows.present as f64;
-    is_most.then_some(UndecidedReason::PartlyRecorded)
+    let is_now = windows.partial_now as f64 >= OVER_AFTER.value;
+    (is_most || is_now).then_some(UndecidedReason::PartlyRecorded)
 }
 
 fn mostly_unclear(windows: &ComponentWindows) -> Option<UndecidedReason> {

@@ -130,16 +130,6 @@ pub static RULES: &[Rule] = &[
         step: Step::Differs(load),
     },
     Rule {
-        id: "unlike-work",
-        scope: Scope::Window,
-        sentence: "What work costs is not known where its requests have other sizes than all of the peers', or another share of the cost: where data lie counts, and no counter tells.",
-        clause: "{metric} {ratio} times its peers', {allowed} allowed: requests beyond the peers' sizes by {size}, their share of the cost differs by {mix}",
-        origin: "uneven quiet days, simulated: LUNs with metadata",
-        bounds: &[work::MIN_UNLIKE_SIZE, work::LOCALITY],
-        ruling: Ruling::Undecided,
-        step: Step::Differs(work::unlike_work),
-    },
-    Rule {
         id: "lost-time",
         scope: Scope::Window,
         sentence: "A device that is slow for its work, but loses next to no time by it, does no harm.",
@@ -148,6 +138,16 @@ pub static RULES: &[Rule] = &[
         bounds: &[work::MIN_LOST_S, work::MIN_LOST_SHARE],
         ruling: Ruling::Excuses,
         step: Step::Differs(work::lost_time),
+    },
+    Rule {
+        id: "unlike-work",
+        scope: Scope::Window,
+        sentence: "What work costs is not known where its requests have other sizes than all of the peers', or another share of the cost: where data lie counts, and no counter tells.",
+        clause: "{metric} {ratio} times its peers', {allowed} allowed: requests beyond the peers' sizes by {size}, their share of the cost differs by {mix}",
+        origin: "uneven quiet days, simulated: LUNs with metadata",
+        bounds: &[work::MIN_UNLIKE_SIZE, work::LOCALITY],
+        ruling: Ruling::Undecided,
+        step: Step::Differs(work::unlike_work),
     },
     Rule {
         id: "idle",

@@ -47,9 +47,10 @@ fn problems(session: &Session) -> Markup {
     html! {
         section id="problems" {
             h2 { "Problems, worst first" }
-            @if session.diagnosis.is_undecided {
+            @let undecided = undecided(session);
+            @if incidents.is_empty() && !undecided.is_empty() {
                 p { "None found, but not everything could be judged:" }
-                ul { @for (group, reason) in undecided(session) { li { (group) ": " (reason) } } }
+                ul { @for (names, reason) in undecided { li { (names) ": " (reason) } } }
             } @else if incidents.is_empty() {
                 p { "None." }
             } @else {
@@ -127,11 +128,12 @@ fn explained(session: &Session) -> Markup {
     }
 }
 
-fn undecided(session: &Session) -> Vec<(&str, String)> {
+/// Groups and components that could not be judged, and why.
+fn undecided(session: &Session) -> Vec<(String, String)> {
     let groups = session.roster.groups.iter().zip(&session.diagnosis.undecided_groups);
-    groups
-        .filter_map(|(group, known)| Some((group.name.as_str(), known.as_ref()?.reason.to_string())))
-        .collect()
+    let groups =
+        groups.filter_map(|(group, known)| Some((group.name.clone(), known.as_ref()?.reason.to_string())));
+    groups.chain(sentences::undecided_components(session)).collect()
 }
 
 fn problem(session: &Session, index: usize, incident: &Incident) -> Markup {

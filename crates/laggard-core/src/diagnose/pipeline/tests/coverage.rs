@@ -77,3 +77,39 @@ fn a_server_that_falls_silent_is_undecided_also_with_trained_thresholds() {
     let verdicts = with_missing(Some(thresholds), |_, second| second >= 30);
     assert_eq!(verdicts, sixth("undecided"));
 }
+
+#[test]
+fn a_disk_that_was_exchanged_is_undecided_and_the_new_one_healthy() {
+    let level = |disk: usize, slot: i64| {
+        let is_there = match disk {
+            5 => slot < 200,
+            8 => slot >= 200,
+            _ => true,
+        };
+        is_there.then_some(5.0)
+    };
+    let (diagnosis, _) = run(config(&CDF), disks(9), awaits(9, 0..600, level));
+    let verdicts: Vec<&str> = diagnosis.components.iter().map(|known| known.verdict.name()).collect();
+    let mut expected = vec!["healthy"; 9];
+    expected[5] = "undecided";
+    assert_eq!(verdicts, expected);
+}
+
+#[test]
+fn where_most_of_a_group_could_not_be_judged_nothing_suspect_is_no_all_clear() {
+    let with = |recorded: usize| {
+        let metrics = |disk: usize| {
+            if disk < recorded { vec![Metric::Await, Metric::Rxbyt] } else { vec![Metric::Rxbyt] }
+        };
+        let samples =
+            (0..300).flat_map(|slot| (0..8).map(move |disk| (slot, disk))).flat_map(|(slot, disk)| {
+                metrics(disk).into_iter().map(move |metric| {
+                    sample_of(slot * 15, disk, metric, 5.0 * (0.9 + 0.2 * noise(disk, slot)))
+                })
+            });
+        run(config(&CDF), disks(8), samples.collect::<Vec<_>>()).0.conclusion()
+    };
+    assert_eq!(with(8), crate::diagnose::Conclusion::Quiet);
+    assert_eq!(with(5), crate::diagnose::Conclusion::Quiet, "three undecided ones of eight are listed");
+    assert_eq!(with(3), crate::diagnose::Conclusion::Undecided, "five of eight are too many");
+}

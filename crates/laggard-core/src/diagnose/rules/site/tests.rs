@@ -458,12 +458,23 @@ fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs(
     assert_eq!(reason(3, None), Some("nothing-compared"));
     assert_eq!(reason(3, Some(2)), Some("few-windows"));
     assert_eq!(reason(3, Some(3)), None);
-    let windows = |judged: u64, unclear: u64| ComponentWindows { judged, unclear, present: 10, partial: 0 };
+    let windows = |judged: u64, unclear: u64| ComponentWindows {
+        judged,
+        unclear,
+        present: 10,
+        partial: 0,
+        partial_now: 0,
+    };
     let component =
         |judged: u64, unclear: u64| undecided_component(&windows(judged, unclear), &Without::default());
     let partial = |partial: u64| {
         undecided_component(&ComponentWindows { partial, ..windows(10, 0) }, &Without::default())
     };
+    let lately = |partial_now: u64| {
+        let windows = ComponentWindows { partial_now, present: 1000, ..windows(10, 0) };
+        undecided_component(&windows, &Without::default())
+    };
+    assert_eq!([lately(11), lately(12)], [None, Some(UndecidedReason::PartlyRecorded)]);
     assert_eq!([partial(4), partial(5)], [None, Some(UndecidedReason::PartlyRecorded)]);
     assert_eq!(component(0, 0), Some(UndecidedReason::NoData));
     assert_eq!(component(1, 0), None);
