@@ -90,8 +90,8 @@ fn all(session: &Session, component: ComponentId) -> Vec<Tally> {
         tallies.extend(incident.named_by.iter().map(|spoken| tally(spoken, span)));
         tallies.push(tally(&incident.found_by, span));
     }
-    if let Some(group) = &diagnosis.undecided_groups[session.roster.components[component].group] {
-        let spoken = Spoken { rule: group.rule, metric: None, numbers: Numbers::NONE };
+    if let Verdict::Undecided(undecided) = &diagnosis.components[component].verdict {
+        let spoken = Spoken { rule: undecided.rule, metric: None, numbers: Numbers::NONE };
         tallies.push(tally(&spoken, (diagnosis.from, diagnosis.to)));
     }
     tallies

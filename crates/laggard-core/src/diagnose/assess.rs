@@ -3,9 +3,7 @@
 use super::cause::Cause;
 use super::evidence::Episode;
 use super::gaps::{Gap, GapReason};
-use super::incident::{
-    ComponentVerdict, Diagnosis, Excused, Incident, JudgedMetric, UndecidedGroup, Verdict,
-};
+use super::incident::{ComponentVerdict, Diagnosis, Excused, Incident, JudgedMetric, Undecided, Verdict};
 use super::judge::Track;
 use super::past::SlowTime;
 use super::persistence::Trouble;
@@ -30,7 +28,7 @@ impl Diagnoser {
             found.into_iter().partition(|found| found.cause.is_observation());
         let suspects: HashSet<ComponentId> =
             incidents.iter().flat_map(|incident| incident.explains.iter().copied()).collect();
-        let undecided_groups: Table<GroupId, Option<UndecidedGroup>> =
+        let undecided_groups: Table<GroupId, Option<Undecided>> =
             self.groups.ids().map(|group| self.undecided(group)).collect();
         let verdict = |id: ComponentId| self.verdict(id, suspects.contains(&id), &undecided_groups);
         let components: Table<ComponentId, ComponentVerdict> = self.histories.ids().map(verdict).collect();
@@ -165,7 +163,7 @@ impl Diagnoser {
     /// Whether "nothing suspect" would be no all-clear.
     fn is_undecided(
         &self,
-        undecided: &Table<GroupId, Option<UndecidedGroup>>,
+        undecided: &Table<GroupId, Option<Undecided>>,
         components: &Table<ComponentId, ComponentVerdict>,
     ) -> bool {
         let is_judged = |known: &&ComponentVerdict| !matches!(known.verdict, Verdict::Undecided(_));
@@ -183,7 +181,7 @@ impl Diagnoser {
         site::no_all_clear(&coverage, &self.config.without).is_some()
     }
 
-    fn undecided(&self, group: GroupId) -> Option<UndecidedGroup> {
+    fn undecided(&self, group: GroupId) -> Option<Undecided> {
         let members = self.roster.groups[group].members.len();
         let indicting = || {
             let of_group = self.tracks.iter().filter(move |track| track.scorer.group == group);
@@ -216,14 +214,14 @@ impl Diagnoser {
         &self,
         component: ComponentId,
         is_suspect: bool,
-        undecided: &Table<GroupId, Option<UndecidedGroup>>,
+        undecided: &Table<GroupId, Option<Undecided>>,
     ) -> ComponentVerdict {
         let history = &self.histories[component];
         let group = undecided[self.roster.components[component].group].as_ref();
         let own = || site::undecided_component(&history.windows, &self.config.without);
-        let verdict = match group.map(|group| group.reason.clone()).or_else(own) {
+        let verdict = match group.cloned().or_else(own) {
             _ if is_suspect => Verdict::Suspect,
-            Some(reason) => Verdict::Undecided(reason),
+            Some(undecided) => Verdict::Undecided(undecided),
             None => Verdict::Healthy,
         };
         let severity = history.severity();

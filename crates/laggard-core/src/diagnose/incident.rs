@@ -154,7 +154,7 @@ pub enum Verdict {
     /// Part of an incident.
     Suspect,
     /// Not enough known, with the reason.
-    Undecided(UndecidedReason),
+    Undecided(Undecided),
 }
 
 impl Verdict {
@@ -215,7 +215,7 @@ pub struct Diagnosis {
     /// The main method.
     pub method: &'static Method,
     /// Why nothing can be decided of a group, if so, and the rule that says it.
-    pub undecided_groups: Table<GroupId, Option<UndecidedGroup>>,
+    pub undecided_groups: Table<GroupId, Option<Undecided>>,
     /// Nothing suspect, but a group that could have been compared was not.
     pub is_undecided: bool,
     /// What was judged.
@@ -258,9 +258,9 @@ impl Diagnosis {
     }
 }
 
-/// A group that cannot be judged.
+/// A group or a component that cannot be judged.
 #[derive(Debug, Clone, PartialEq)]
-pub struct UndecidedGroup {
+pub struct Undecided {
     /// Why.
     pub reason: UndecidedReason,
     /// The rule that says so.

@@ -154,7 +154,7 @@ pub fn gaps(diagnosis: &Diagnosis) -> Vec<Gaps<'_>> {
 /// A verdict in words.
 pub fn verdict(verdict: &Verdict) -> String {
     match verdict {
-        Verdict::Undecided(reason) => format!("undecided ({reason})"),
+        Verdict::Undecided(undecided) => format!("undecided ({})", undecided.reason),
         other => other.name().into(),
     }
 }
@@ -239,10 +239,10 @@ pub fn undecided_components(session: &Session) -> Vec<(String, String)> {
     let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (component, known) in diagnosis.components.enumerate() {
         let is_of_judged = diagnosis.undecided_groups[roster.components[component].group].is_none();
-        if let Verdict::Undecided(reason) = &known.verdict
+        if let Verdict::Undecided(undecided) = &known.verdict
             && is_of_judged
         {
-            by_reason.entry(reason.to_string()).or_default().push(roster.name(component));
+            by_reason.entry(undecided.reason.to_string()).or_default().push(roster.name(component));
         }
     }
     by_reason.into_iter().map(|(reason, names)| (hosts::fold(names), reason)).collect()
@@ -293,8 +293,8 @@ pub fn not_judged(explanation: &Explanation, verdict: &Verdict) -> Vec<String> {
         let metrics: Vec<&str> = explanation.not_compared.iter().map(|metric| metric.name()).collect();
         lines.push(format!("not compared in its group, for lack of samples: {}", metrics.join(", ")));
     }
-    if let Verdict::Undecided(reason) = verdict {
-        lines.push(reason.to_string());
+    if let Verdict::Undecided(undecided) = verdict {
+        lines.push(undecided.reason.to_string());
     }
     lines
 }

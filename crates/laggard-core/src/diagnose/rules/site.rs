@@ -13,7 +13,7 @@ use crate::compare::Method;
 use crate::diagnose::case::Relation;
 use crate::diagnose::cause::Cause;
 use crate::diagnose::evidence::{Episode, Evidence};
-use crate::diagnose::incident::{Excused, UndecidedGroup, UndecidedReason};
+use crate::diagnose::incident::{Excused, Undecided, UndecidedReason};
 use crate::diagnose::ledger::{NEW_DIRECTION, NO_DIRECTION};
 use crate::diagnose::persistence::{OVER_AFTER, Trouble};
 use crate::grid::{FEWEST_PEERS, Params};
@@ -361,19 +361,19 @@ fn mostly_unclear(windows: &ComponentWindows) -> Option<UndecidedReason> {
     is_most.then_some(UndecidedReason::UnlikeWork)
 }
 
-/// Why a component cannot be judged, if so.
-pub fn undecided_component(windows: &ComponentWindows, without: &Without) -> Option<UndecidedReason> {
+/// Why a component cannot be judged, if so, and the rule that says it.
+pub fn undecided_component(windows: &ComponentWindows, without: &Without) -> Option<Undecided> {
     without.first(RULES, |rule| {
         let Step::HasData(speaks) = rule.step else { return None };
-        speaks(windows)
+        Some(Undecided { reason: speaks(windows)?, rule })
     })
 }
 
 /// Why a group cannot be judged, if so, and the rule that says it.
-pub fn undecided(group: &GroupState, without: &Without) -> Option<UndecidedGroup> {
+pub fn undecided(group: &GroupState, without: &Without) -> Option<Undecided> {
     without.first(RULES, |rule| {
         let Step::Judged(speaks) = rule.step else { return None };
-        Some(UndecidedGroup { reason: speaks(group)?, rule })
+        Some(Undecided { reason: speaks(group)?, rule })
     })
 }
 

@@ -139,7 +139,7 @@ pub fn render(session: &Session) -> String {
                 peer_group: &roster.groups[component.group].name,
                 verdict: state.verdict.name(),
                 reason: match &state.verdict {
-                    Verdict::Undecided(reason) => Some(reason.to_string()),
+                    Verdict::Undecided(known) => Some(known.reason.to_string()),
                     Verdict::Healthy | Verdict::Suspect => None,
                 },
                 severity: state.severity,

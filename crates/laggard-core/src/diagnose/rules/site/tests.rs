@@ -465,14 +465,16 @@ fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs(
         partial: 0,
         partial_now: 0,
     };
-    let component =
-        |judged: u64, unclear: u64| undecided_component(&windows(judged, unclear), &Without::default());
+    let component = |judged: u64, unclear: u64| {
+        undecided_component(&windows(judged, unclear), &Without::default()).map(|known| known.reason)
+    };
     let partial = |partial: u64| {
-        undecided_component(&ComponentWindows { partial, ..windows(10, 0) }, &Without::default())
+        let windows = ComponentWindows { partial, ..windows(10, 0) };
+        undecided_component(&windows, &Without::default()).map(|known| known.reason)
     };
     let lately = |partial_now: u64| {
         let windows = ComponentWindows { partial_now, present: 1000, ..windows(10, 0) };
-        undecided_component(&windows, &Without::default())
+        undecided_component(&windows, &Without::default()).map(|known| known.reason)
     };
     assert_eq!([lately(11), lately(12)], [None, Some(UndecidedReason::PartlyRecorded)]);
     assert_eq!([partial(4), partial(5)], [None, Some(UndecidedReason::PartlyRecorded)]);
