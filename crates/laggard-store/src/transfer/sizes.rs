@@ -23,6 +23,8 @@ pub type Gaps = BTreeMap<usize, Vec<usize>>;
 struct Standing {
     /// What each target had counted at the end of the last segment that was read.
     counted: BTreeMap<usize, Counted>,
+    /// What targets had counted that were not in it: they may come back before anything is lost.
+    away: BTreeMap<usize, Counted>,
     /// Segments that were passed over since, of the same targets and without gaps: the last is read when it matters, one before it only if
     /// the last is damaged.
     passed: VecDeque<(Arc<dyn Counters>, usize)>,
@@ -113,7 +115,8 @@ impl Sizes {
             let Some(lost) = gaps.get(&target) else { return };
             let at = |row: usize| -> Counted { std::array::from_fn(|size| stretch.fields[size][row]) };
             // From where on nothing is lost.
-            let mut from = standing.counted.get(&target).copied().unwrap_or_else(|| at(0));
+            let before = standing.counted.get(&target).or_else(|| standing.away.get(&target));
+            let mut from = before.copied().unwrap_or_else(|| at(0));
             for row in lost {
                 row.checked_sub(1).iter().for_each(|last| add(&mut grown[target], &from, &at(*last)));
                 from = at(*row);
@@ -124,6 +127,8 @@ impl Sizes {
         });
         match &read {
             Ok(()) => {
+                standing.away.append(&mut standing.counted);
+                standing.away.retain(|target, _| !counted.contains_key(target));
                 standing.counted = counted;
                 standing.passed.clear();
             }

@@ -479,6 +479,22 @@ fn a_recording_without_sums_is_not_known_rather_than_idle() {
     assert_eq!(account.compositions[0][1][size_of(1 << 20)], 49 * 10);
 }
 
+#[test]
+fn a_target_that_is_away_for_a_whole_short_segment_loses_no_sizes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |index: usize| {
+        let mut now = [0; FIELDS];
+        now[read_field(4096)] = 7 * index as i64;
+        let here = (0..2).filter(|target| *target == 0 || !(24..26).contains(&index));
+        here.map(|target| (["fs-OST0000", "fs-OST0001"][target], now)).collect::<Vec<_>>()
+    };
+    // The last segment of the first file has one snapshot, without the second target.
+    record(folder.path(), "oss1", 5, 60, 25, &at);
+    let (_, _, account) = replayed(folder.path(), 5);
+    let read = |target: usize| account.compositions[target][0][size_of(4096)];
+    assert_eq!([read(0), read(1)], [7 * 59, 7 * 59]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
