@@ -10,8 +10,7 @@ use super::persistence::Trouble;
 use super::pipeline::{Diagnoser, Group};
 use super::rules::episode::{Impact, Spoken};
 use super::rules::site::{self, Coverage, Explained, GroupState, MostJudged};
-use crate::grid::FEWEST_PEERS;
-use crate::ids::{ComponentId, GroupId, MemberIndex, Table, UnixSeconds};
+use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
 use crate::model::Kind;
 use std::collections::{HashMap, HashSet};
 
@@ -39,7 +38,7 @@ impl Diagnoser {
             trained: self.config.thresholds.is_some(),
             interval_s,
             method: self.config.method,
-            is_undecided: self.is_undecided(&undecided_groups, &components) && incidents.is_empty(),
+            is_undecided: self.is_undecided(&components) && incidents.is_empty(),
             components,
             judged: self.judged(),
             undecided_groups,
@@ -161,24 +160,15 @@ impl Diagnoser {
     }
 
     /// Whether "nothing suspect" would be no all-clear.
-    fn is_undecided(
-        &self,
-        undecided: &Table<GroupId, Option<Undecided>>,
-        components: &Table<ComponentId, ComponentVerdict>,
-    ) -> bool {
-        let is_judged = |known: &&ComponentVerdict| !matches!(known.verdict, Verdict::Undecided(_));
-        let is_mostly_unjudged = |members: &Table<MemberIndex, ComponentId>| {
-            let judged = members.iter().map(|id| &components[*id]).filter(is_judged).count();
-            members.len() >= FEWEST_PEERS && 2 * judged < members.len()
-        };
-        let groups = self.roster.groups.iter();
-        let coverage = Coverage {
-            groups: self.groups.len(),
-            unjudged: undecided.iter().flatten().count(),
-            unjudged_of_peers: groups.filter(|group| is_mostly_unjudged(&group.members)).count(),
-            judged_components: components.iter().filter(is_judged).count(),
-        };
-        site::no_all_clear(&coverage, &self.config.without).is_some()
+    fn is_undecided(&self, components: &Table<ComponentId, ComponentVerdict>) -> bool {
+        let is_judged = |id: &&ComponentId| !matches!(components[**id].verdict, Verdict::Undecided(_));
+        let members = self.roster.groups.iter().map(|group| &group.members);
+        let coverage = members.map(|members| Coverage {
+            members: members.len(),
+            judged: members.iter().filter(is_judged).count(),
+        });
+        let groups: Vec<Coverage> = coverage.collect();
+        site::no_all_clear(&groups, &self.config.without).is_some()
     }
 
     fn undecided(&self, group: GroupId) -> Option<Undecided> {

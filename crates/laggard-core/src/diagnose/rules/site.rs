@@ -51,6 +51,8 @@ const MIN_DENSITY_RATIO: Bound = Bound::new("min_density_ratio", 5.0, "times the
 const MIN_COMPONENTS: Bound = Bound::new("min_components", 3.0, "components");
 /// Share of the windows in which it cannot be said whether a component is slow, so that nothing is said of it.
 const MIN_UNCLEAR: Bound = Bound::new("min_unclear", 0.5, "of its windows");
+/// Share of a group that must have been judged for an all-clear.
+const MIN_JUDGED: Bound = Bound::new("min_judged", 0.5, "of a group");
 /// A component jitters beyond this coefficient of variation ...
 const MIN_VARIATION: Bound = Bound::new("min_variation", 0.25, "of the mean");
 /// ... and this many times its peers'.
@@ -262,38 +264,38 @@ pub static RULES: &[Rule] = &[
         id: "not-all-judged",
         scope: Scope::Site,
         sentence: "Where less than half of a group that could have been compared was judged, or no component at all, \"nothing suspect\" is not said.",
-        clause: "{unjudged} of {groups} groups could not be judged",
+        clause: "{blind} of {groups} groups were judged for less than half",
         origin: "no false all-clear: docs/methods.md",
-        bounds: &[MIN_PEERS],
+        bounds: &[MIN_PEERS, MIN_JUDGED],
         ruling: Ruling::Undecided,
         step: Step::AllClear(not_all_judged),
     },
 ];
 
-/// Groups, and how many of them were judged.
+/// How many members of a group there are, and how many of them are healthy or suspect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coverage {
-    /// Groups.
-    pub groups: usize,
-    /// Those that could not be judged ...
-    pub unjudged: usize,
-    /// Those with enough members of which less than half could be judged.
-    pub unjudged_of_peers: usize,
-    /// Components that are healthy or suspect.
-    pub judged_components: usize,
+    /// Members.
+    pub members: usize,
+    /// Those that could be judged.
+    pub judged: usize,
 }
 
 /// Groups of one or two never can be judged, and are no reason for alarm.
-fn not_all_judged(seen: &Coverage) -> Option<Numbers> {
-    let is_blind = seen.unjudged_of_peers > 0 || seen.judged_components == 0;
-    is_blind.then(|| Numbers::of(&[("unjudged", seen.unjudged as f64), ("groups", seen.groups as f64)]))
+fn not_all_judged(groups: &[Coverage]) -> Option<Numbers> {
+    let is_blind = |group: &&Coverage| {
+        group.members >= FEWEST_PEERS && (group.judged as f64) < MIN_JUDGED.value * group.members as f64
+    };
+    let blind = groups.iter().filter(is_blind).count();
+    (blind > 0 || groups.iter().all(|group| group.judged == 0))
+        .then(|| Numbers::of(&[("blind", blind as f64), ("groups", groups.len() as f64)]))
 }
 
 /// The rule that says that nothing suspect is no all-clear, if one does.
-pub fn no_all_clear(coverage: &Coverage, without: &Without) -> Option<Spoken> {
+pub fn no_all_clear(groups: &[Coverage], without: &Without) -> Option<Spoken> {
     without.first(RULES, |rule| {
         let Step::AllClear(speaks) = rule.step else { return None };
-        Some(Spoken { rule, metric: None, numbers: speaks(coverage)? })
+        Some(Spoken { rule, metric: None, numbers: speaks(groups)? })
     })
 }
 

@@ -38,7 +38,9 @@ pub fn render(session: &Session, with_evidence: bool, explained: &[String]) -> S
             let _ = writeln!(out, "  undecided: {} ({names}): {}", group.name, undecided.reason);
         }
     }
-    undecided_components(&mut out, session);
+    for (names, reason) in sentences::undecided_components(session) {
+        let _ = writeln!(out, "  undecided: {names}: {reason}");
+    }
     gaps(&mut out, session);
     if with_evidence {
         for incident in &diagnosis.incidents {
@@ -72,19 +74,6 @@ fn observations(out: &mut String, session: &Session) {
     let more = observations.len().saturating_sub(SHOWN);
     if more > 0 {
         let _ = writeln!(out, "  … and {more} more (--format json lists them)");
-    }
-}
-
-/// Components that could not be judged in groups that were.
-fn undecided_components(out: &mut String, session: &Session) {
-    const SHOWN: usize = 5;
-    let undecided = sentences::undecided_components(session);
-    for (names, reason) in undecided.iter().take(SHOWN) {
-        let _ = writeln!(out, "  undecided: {names}: {reason}");
-    }
-    let more = undecided.len().saturating_sub(SHOWN);
-    if more > 0 {
-        let _ = writeln!(out, "  … and {more} more undecided (--format json lists them)");
     }
 }
 

@@ -336,13 +336,14 @@ fn a_server_is_named_before_the_controller_that_has_no_other() {
 
 #[test]
 fn nothing_suspect_is_said_only_where_all_that_can_be_compared_was() {
-    let says = |unjudged: usize, unjudged_of_peers: usize, judged_components: usize| {
-        let coverage = Coverage { groups: 3, unjudged, unjudged_of_peers, judged_components };
-        no_all_clear(&coverage, &Without::default()).is_none()
+    let says = |groups: &[(usize, usize)]| {
+        let coverage = |&(members, judged): &(usize, usize)| Coverage { members, judged };
+        let groups: Vec<Coverage> = groups.iter().map(coverage).collect();
+        no_all_clear(&groups, &Without::default()).is_none()
     };
-    assert!(says(0, 0, 9) && says(2, 0, 3), "single machines are never compared");
-    assert!(!says(1, 1, 6), "a group with peers was not judged");
-    assert!(!says(3, 0, 0) && !says(0, 0, 0), "no component was judged");
+    assert!(says(&[(9, 9)]) && says(&[(9, 9), (2, 0)]), "single machines are never compared");
+    assert!(says(&[(8, 4)]) && !says(&[(8, 3)]) && !says(&[(9, 9), (3, 1)]), "half of each group");
+    assert!(!says(&[(2, 0)]) && !says(&[]), "no component was judged");
 }
 
 #[test]
