@@ -40,9 +40,13 @@ impl Explanation {
         let is_suspect = session.diagnosis.components[component].verdict == Verdict::Suspect;
         for tally in all(session, component) {
             let bucket = match tally.ruling {
-                Ruling::Indicts(_) | Ruling::Explains if is_suspect => &mut explanation.found,
+                Ruling::Indicts(_) | Ruling::Observes(_) | Ruling::Explains if is_suspect => {
+                    &mut explanation.found
+                }
                 // It differed, and another rule excused it.
-                Ruling::Indicts(_) | Ruling::Explains | Ruling::Excuses => &mut explanation.ruled_out,
+                Ruling::Indicts(_) | Ruling::Observes(_) | Ruling::Explains | Ruling::Excuses => {
+                    &mut explanation.ruled_out
+                }
                 Ruling::Undecided => &mut explanation.undecided,
             };
             bucket.push(tally);

@@ -8,6 +8,7 @@ use super::judge::Track;
 use super::past::SlowTime;
 use super::persistence::Trouble;
 use super::pipeline::{Diagnoser, Group};
+use super::rules;
 use super::rules::episode::{Impact, Spoken};
 use super::rules::site::{self, Coverage, Explained, GroupState, MostJudged};
 use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
@@ -24,7 +25,7 @@ impl Diagnoser {
         found.extend(self.slow_groups());
         found.sort_by(|a, b| b.impact.total_cmp(&a.impact).then_with(|| a.component.cmp(&b.component)));
         let (observations, incidents): (Vec<Incident>, Vec<Incident>) =
-            found.into_iter().partition(|found| found.cause.is_observation());
+            found.into_iter().partition(|found| rules::is_observation(found.cause));
         let suspects: HashSet<ComponentId> =
             incidents.iter().flat_map(|incident| incident.explains.iter().copied()).collect();
         let undecided_groups: Table<GroupId, Option<Undecided>> =
@@ -56,19 +57,25 @@ impl Diagnoser {
         let (mut troubles, mut excused) = (Vec::new(), Vec::new());
         for (component, history) in self.histories.enumerate() {
             for trouble in history.troubles(component) {
-                let impact = Impact {
-                    impact: trouble.episode.impact(),
-                    windows: self.groups[self.roster.components[component].group].windows,
-                    shift_s: self.shift_s(),
-                    is_trained: self.config.thresholds.is_some(),
-                };
-                match impact.excused(&self.config.without) {
+                let group = self.roster.components[component].group;
+                match self.not_reported(group, &trouble.episode) {
                     Some(by) => excused.push(Excused { component, by, episode: trouble.episode }),
                     None => troubles.push(trouble),
                 }
             }
         }
         (troubles, excused)
+    }
+
+    /// The rule that says that a trouble in a group is not worth a report, if one does.
+    fn not_reported(&self, group: GroupId, episode: &Episode) -> Option<Spoken> {
+        let impact = Impact {
+            impact: episode.impact(),
+            windows: self.groups[group].windows,
+            shift_s: self.shift_s(),
+            is_trained: self.config.thresholds.is_some(),
+        };
+        impact.excused(&self.config.without)
     }
 
     fn incident(&self, found: Explained) -> Incident {
@@ -115,7 +122,9 @@ impl Diagnoser {
             named_by: Vec::new(),
         };
         let of_group = |(group, known): (GroupId, &Group)| -> Vec<Incident> {
-            known.past.slow_times().map(|slow| incident(group, slow)).collect()
+            let times = known.past.slow_times();
+            let told = times.filter(|slow| self.not_reported(group, &slow.episode).is_none());
+            told.map(|slow| incident(group, slow)).collect()
         };
         self.groups.enumerate().flat_map(of_group).collect()
     }

@@ -2,6 +2,19 @@
 
 use std::fmt;
 
+/// What "most" means, in every rule that says so.
+pub const HALF: f64 = 0.5;
+/// What "few" means; all but a quarter are nearly all.
+pub const QUARTER: f64 = 0.25;
+/// What "next to nothing" means; what differs by a tenth is alike.
+pub const TENTH: f64 = 0.1;
+/// Much more, or much less.
+pub const TWICE: f64 = 2.0;
+/// More than any uneven load.
+pub const THREE_TIMES: f64 = 3.0;
+/// Fewer parts than this are single ones.
+pub const SEVERAL: f64 = 2.0;
+
 /// A number that decides, with its name and unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {

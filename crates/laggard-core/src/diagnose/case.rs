@@ -1,6 +1,6 @@
 //! The facts that window rules look at: one component in one window, metric by metric, beside its peers.
 
-use super::bound::Bound;
+use super::bound::{Bound, QUARTER, TENTH};
 use super::ledger::{Account, Accounts};
 use super::score::ScoredWindow;
 use crate::compare::Score;
@@ -33,13 +33,13 @@ impl Relation {
 }
 
 /// Below this share of its peers' level a component does nothing.
-pub const IDLE_SHARE: Bound = Bound::new("max_idle_level", 0.1, "of the peers' level");
+pub const IDLE_SHARE: Bound = Bound::new("max_idle_level", TENTH, "of the peers' level");
 
 /// A component with fewer of its samples than this ...
-pub const ABSENT_PRESENCE: Bound = Bound::new("max_presence", 0.25, "of the samples");
+pub const ABSENT_PRESENCE: Bound = Bound::new("max_presence", QUARTER, "of the samples");
 
 /// ... is absent where its peers have more than this.
-pub const PEERS_PRESENCE: Bound = Bound::new("min_peer_presence", 0.75, "of the samples");
+pub const PEERS_PRESENCE: Bound = Bound::new("min_peer_presence", 1.0 - QUARTER, "of the samples");
 
 /// One metric of one component in one window.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -58,31 +58,6 @@ causes! {
 }
 
 impl Cause {
-    /// Whether it is no fault of a part: it is listed below the incidents, and nobody is woken for it.
-    pub fn is_observation(self) -> bool {
-        match self {
-            Cause::SingleLunWorkload | Cause::Load | Cause::EverybodySlow => true,
-            Cause::DiskHog
-            | Cause::DiskBusy
-            | Cause::DiskStall
-            | Cause::FailSlow
-            | Cause::NetworkHog
-            | Cause::PacketLoss
-            | Cause::FlappingLink
-            | Cause::SlowLink
-            | Cause::LinkErrors
-            | Cause::CpuStarved
-            | Cause::MemoryPressure
-            | Cause::LostAttachment
-            | Cause::ServerDown
-            | Cause::ControllerFailed
-            | Cause::DrawerError
-            | Cause::ComponentFault
-            | Cause::Silent
-            | Cause::Unknown => false,
-        }
-    }
-
     /// Whether a metric is one of those that show it best.
     pub fn is_shown_by(self, metric: Metric) -> bool {
         let role = metric.role();

@@ -1,6 +1,6 @@
 //! What speaks against a component: per metric, and gathered over one episode.
 
-use super::bound::Bound;
+use super::bound::{Bound, THREE_TIMES};
 use super::case::{Reading, Relation};
 use super::ledger::SlowPiece;
 use crate::compare::Method;
@@ -129,14 +129,14 @@ impl Evidence {
         Relation::ALL.into_iter().rev().max_by_key(seen).unwrap_or(Relation::Alike)
     }
 
-    /// Whether the component mostly jittered.
-    pub fn jitters(&self) -> bool {
-        2 * self.jittery > self.windows
+    /// Share of the windows in which the component jittered.
+    pub fn jittery_share(&self) -> f64 {
+        f64::from(self.jittery) / f64::from(self.windows)
     }
 }
 
 /// The distance to a missing sample has no scale of its own: silence is severe, always alike.
-pub const SILENCE_SEVERITY: Bound = Bound::new("silence_severity", 3.0, "times the threshold");
+pub const SILENCE_SEVERITY: Bound = Bound::new("silence_severity", THREE_TIMES, "times the threshold");
 
 /// More severe than this means nothing.
 const MAX_SEVERITY: f64 = 1e6;
@@ -288,13 +288,13 @@ mod tests {
     }
 
     #[test]
-    fn a_component_jitters_if_most_of_its_windows_do() {
-        let jitters = |count: usize, of: usize| {
+    fn the_share_of_jittery_windows_is_kept() {
+        let share = |count: usize, of: usize| {
             let seen =
                 |index: usize| Observation { jitters: index < count, ..observation(Relation::High, 2.0) };
-            episode(&(0..of).map(seen).collect::<Vec<_>>()).evidence[&Metric::Await].jitters()
+            episode(&(0..of).map(seen).collect::<Vec<_>>()).evidence[&Metric::Await].jittery_share()
         };
-        assert!(jitters(2, 3) && !jitters(1, 2));
+        assert_eq!([share(1, 2), share(3, 4)], [0.5, 0.75]);
     }
 
     #[test]

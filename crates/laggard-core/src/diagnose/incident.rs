@@ -4,8 +4,8 @@ use super::case::Relation;
 use super::cause::Cause;
 use super::evidence::{Episode, Evidence};
 use super::gaps::Gap;
-use super::rules::Rule;
 use super::rules::episode::Spoken;
+use super::rules::{self, Rule};
 use crate::compare::Method;
 use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
 use crate::model::metric::Role;
@@ -48,7 +48,7 @@ pub struct Incident {
 impl Incident {
     /// Of a load: the share of the extra time in service that it explains, where that is recorded.
     pub fn share_of_slowness(&self) -> Option<f64> {
-        self.episode.evidence.get(&Metric::Work).filter(|_| self.cause.is_observation())?.by_load()
+        self.episode.evidence.get(&Metric::Work).filter(|_| rules::is_observation(self.cause))?.by_load()
     }
 
     /// The metric that says most about the cause, with its evidence.

@@ -141,7 +141,7 @@ impl Track {
                 continue;
             }
             let is_different = match decision.ruling {
-                Ruling::Indicts(_) | Ruling::Explains => true,
+                Ruling::Indicts(_) | Ruling::Observes(_) | Ruling::Explains => true,
                 Ruling::Excuses | Ruling::Undecided => false,
             };
             if is_different && self.memory.is_first(scored.index) {

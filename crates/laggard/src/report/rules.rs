@@ -69,7 +69,7 @@ fn cause(rule: &Rule) -> Option<&'static str> {
 /// What it rules, with the cause.
 fn ruling(rule: &Rule) -> String {
     match rule.ruling.cause() {
-        Some(cause) if cause.is_observation() => format!("tells of {}, no fault", cause.name()),
+        Some(cause) if rules::is_observation(cause) => format!("observes {}, no fault", cause.name()),
         Some(cause) => format!("{} for {}", rule.ruling.name(), cause.name()),
         None => rule.ruling.name().into(),
     }

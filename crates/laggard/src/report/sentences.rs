@@ -264,8 +264,11 @@ pub fn why_healthy(explanation: &Explanation) -> String {
 /// What a rule said, how often, and its worst example.
 pub fn ruling(tally: &Tally) -> String {
     let by = match (tally.ruling, tally.metric) {
-        (Ruling::Indicts(Some(cause)), None) => format!("named {} by", cause.name()),
+        (Ruling::Indicts(Some(cause)) | Ruling::Observes(cause), None) => {
+            format!("named {} by", cause.name())
+        }
         (Ruling::Indicts(_), _) => "indicted by".into(),
+        (Ruling::Observes(_), _) => "observed by".into(),
         (Ruling::Explains, None) => "found by".into(),
         (Ruling::Explains, Some(_)) => "noted by".into(),
         (Ruling::Excuses, _) if matches!(tally.rule.step, Step::Exceeds(_)) => "normal by".into(),

@@ -1,6 +1,6 @@
 //! How healthy members differ: what is usual for one member, and how far members usually are from their peers.
 
-use super::super::bound::Bound;
+use super::super::bound::{Bound, QUARTER};
 use super::Effect;
 use crate::stats::{MAD_TO_DEVIATION, median, quantile};
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ const MANY_MEMBERS: usize = 8;
 /// A member's own usual difference is known after so many windows ...
 pub const MIN_USUAL: Bound = Bound::new("min_usual", 16.0, "windows of its own");
 /// ... is this quantile of them ...
-pub const USUAL_QUANTILE: Bound = Bound::new("usual_quantile", 0.25, "of its own differences");
+pub const USUAL_QUANTILE: Bound = Bound::new("usual_quantile", QUARTER, "of its own differences");
 /// ... and at most this.
 pub const MAX_USUAL: Bound = Bound::new("max_usual", 0.14, "as a logarithm: 1.15 times");
 /// Windows of a member that are remembered for it, thinned.

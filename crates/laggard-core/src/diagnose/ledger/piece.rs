@@ -1,11 +1,11 @@
 //! What one member did in a piece of time, and how long it took: one slot of samples turned into work and time.
 
 use crate::cost::{Load, SECTOR, Times};
-use crate::diagnose::bound::Bound;
+use crate::diagnose::bound::{Bound, HALF};
 use crate::model::Metric;
 
 /// Without requests completed, a device that was busy for this share of a slot is stalled ...
-pub const STALLED_BUSY: Bound = Bound::new("stalled_busy", 0.5, "of a slot");
+pub const STALLED_BUSY: Bound = Bound::new("stalled_busy", HALF, "of a slot");
 /// ... or one that had so many requests under way before it and after it.
 pub const STALLED_IN_FLIGHT: Bound = Bound::new("stalled_in_flight", 1.0, "requests");
 

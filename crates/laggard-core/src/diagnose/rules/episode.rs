@@ -5,6 +5,7 @@
 //! congestion window without it is loss.
 
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
+use crate::diagnose::bound::{HALF, TENTH};
 use crate::diagnose::case::Relation;
 use crate::diagnose::cause::Cause;
 use crate::diagnose::evidence::{Episode, Evidence, SILENCE_SEVERITY};
@@ -15,16 +16,16 @@ use crate::model::{Kind, Metric};
 use crate::stats::Spread;
 
 /// A device is stalled where nothing was completed in this share of the slow time.
-const MIN_STALLED: Bound = Bound::new("min_stalled", 0.5, "of the slow time");
+const MIN_STALLED: Bound = Bound::new("min_stalled", HALF, "of the slow time");
 /// A neighbour's time does not grow with the requests: the excess of each falls with the queue by more than this power ...
 const NEIGHBOUR_SLOPE: Bound = Bound::new("max_slope", -0.5, "power of the queue");
 /// ... where the queue varies by more than this.
 const MIN_QUEUE_VARIATION: Bound =
-    Bound::new("min_queue_variation", 0.1, "standard deviation of its logarithm");
+    Bound::new("min_queue_variation", TENTH, "standard deviation of its logarithm");
 /// Every request is late by about the same: its robust variation is at most this.
 const MAX_EXCESS_VARIATION: Bound = Bound::new("max_variation", 0.14, "of the median excess");
 /// What explains a trouble lasts at least this share of it.
-const MIN_WORK_WINDOWS: Bound = Bound::new("min_lasting", 0.5, "of the trouble");
+const MIN_WORK_WINDOWS: Bound = Bound::new("min_lasting", HALF, "of the trouble");
 /// A metric this many times less severe than the worst is a secondary manifestation.
 const SECONDARY: Bound = Bound::new("secondary_below", 4.0, "times less severe");
 /// Three windows just above the threshold may be chance in any recording, however short.
@@ -32,7 +33,7 @@ const MIN_IMPACT: Bound = Bound::new("min_impact", 3.5, "persistence times sever
 /// Chance grows with the square root of the number of windows.
 const IMPACT_OF_WINDOWS: Bound = Bound::new("impact_of_windows", 1.1, "times the square root of the windows");
 /// In a recording of so few windows the bar is the lowest; at twice as many it is that of the windows.
-const FEW_WINDOWS: Bound = Bound::new("few_windows", 12.0, "windows");
+const FEW_WINDOWS: Bound = Bound::new("few_windows", OVER_AFTER.value, "windows");
 /// Windows of a day, at least: those of `cdf` on its own grid. After a day the bar stays.
 const MIN_DAY_WINDOWS: Bound = Bound::new("min_day", 192.0, "windows");
 
@@ -107,7 +108,7 @@ pub static RULES: &[Rule] = &[
         clause: "more work in {windows} windows",
         origin: "LISA'13, section 5.2.3",
         bounds: &[],
-        ruling: Ruling::Indicts(Some(Cause::SingleLunWorkload)),
+        ruling: Ruling::Observes(Cause::SingleLunWorkload),
         step: Step::Cause(|seen| load(seen).filter(|_| seen.kind != Kind::Server)),
     },
     Rule {
@@ -117,7 +118,7 @@ pub static RULES: &[Rule] = &[
         clause: "more work in {windows} windows",
         origin: "docs/methods.md, work and its cost",
         bounds: &[],
-        ruling: Ruling::Indicts(Some(Cause::Load)),
+        ruling: Ruling::Observes(Cause::Load),
         step: Step::Cause(|seen| load(seen).filter(|_| seen.kind == Kind::Server)),
     },
     Rule {
@@ -177,7 +178,7 @@ pub static RULES: &[Rule] = &[
         clause: "severity of volume {volume}, of latency {latency}",
         origin: "LISA'13, section 5.2.3",
         bounds: &[SECONDARY, MIN_WORK_WINDOWS],
-        ruling: Ruling::Indicts(Some(Cause::SingleLunWorkload)),
+        ruling: Ruling::Observes(Cause::SingleLunWorkload),
         step: Step::Cause(lun_volume),
     },
     Rule {
@@ -331,7 +332,7 @@ pub struct Named {
 pub fn cause(kind: Kind, trouble: &Trouble, without: &Without) -> Named {
     let symptoms = Symptoms::of(kind, trouble);
     let named = without.first(RULES, |rule| {
-        let (Step::Cause(speaks), Ruling::Indicts(Some(cause))) = (rule.step, rule.ruling) else {
+        let (Step::Cause(speaks), Some(cause)) = (rule.step, rule.ruling.cause()) else {
             return None;
         };
         let numbers = speaks(&symptoms)?;

@@ -49,6 +49,8 @@ impl Scope {
 pub enum Ruling {
     /// It speaks against the component; for a cause, or, with none, for whatever cause the rules of the episode name.
     Indicts(Option<Cause>),
+    /// It tells of something that is no fault of a part: it is listed below the incidents, and nobody is woken for it.
+    Observes(Cause),
     /// It speaks against no component by itself, but may explain what else is seen.
     Explains,
     /// It is no trouble.
@@ -62,16 +64,18 @@ impl Ruling {
     pub fn name(self) -> &'static str {
         match self {
             Ruling::Indicts(_) => "indicts",
+            Ruling::Observes(_) => "observes",
             Ruling::Explains => "explains",
             Ruling::Excuses => "excuses",
             Ruling::Undecided => "undecided",
         }
     }
 
-    /// The cause it indicts for, if it names one.
+    /// The cause it names, if it names one.
     pub fn cause(self) -> Option<Cause> {
         match self {
             Ruling::Indicts(cause) => cause,
+            Ruling::Observes(cause) => Some(cause),
             Ruling::Explains | Ruling::Excuses | Ruling::Undecided => None,
         }
     }
@@ -147,6 +151,11 @@ impl std::fmt::Debug for Rule {
 /// All rules, in the order in which they are asked.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
     window::RULES.iter().chain(episode::RULES).chain(site::RULES)
+}
+
+/// Whether a cause is no fault: the rules that name it observe.
+pub fn is_observation(cause: Cause) -> bool {
+    all().any(|rule| rule.ruling == Ruling::Observes(cause))
 }
 
 /// A rule by its id.

@@ -10,6 +10,7 @@ mod parts;
 use super::episode::{self, Named, Spoken};
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Method;
+use crate::diagnose::bound::{HALF, QUARTER, SEVERAL, TENTH, TWICE};
 use crate::diagnose::case::Relation;
 use crate::diagnose::cause::Cause;
 use crate::diagnose::evidence::{Episode, Evidence};
@@ -28,43 +29,45 @@ use parts::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A part is down where at least this share of the LUNs that it should serve first is lost ...
-const DOWN_SHARE: Bound = Bound::new("min_lost", 0.9, "of its LUNs");
+const DOWN_SHARE: Bound = Bound::new("min_lost", 1.0 - TENTH, "of its LUNs");
 /// ... and at least so many.
-const DOWN_LUNS: Bound = Bound::new("min_luns", 2.0, "LUNs");
+const DOWN_LUNS: Bound = Bound::new("min_luns", SEVERAL, "LUNs");
 /// Servers behind one controller that went down together ...
-const MIN_SERVERS: Bound = Bound::new("min_servers", 3.0, "servers");
+const MIN_SERVERS: Bound = Bound::new("min_servers", FEWEST_PEERS as f64, "servers");
 /// ... within this time ...
 const TOGETHER_WITHIN: Bound = Bound::new("within", 3600.0, "s");
 /// ... or fewer, at the same moment.
-const FEWER_SERVERS: Bound = Bound::new("fewer_servers", 2.0, "servers");
+const FEWER_SERVERS: Bound = Bound::new("fewer_servers", SEVERAL, "servers");
 /// Seconds that are the same moment, as well as windows can tell.
 const AT_ONCE: Bound = Bound::new("at_once", 300.0, "s");
 /// Attachments of a LUN that are unused, where none was recorded that carries its load.
-const MIN_UNUSED: Bound = Bound::new("min_unused", 2.0, "attachments");
+const MIN_UNUSED: Bound = Bound::new("min_unused", SEVERAL, "attachments");
 /// With no more attachments than this the attachment itself is named, with more its server.
-const MAX_ALONE: Bound = Bound::new("max_alone", 2.0, "attachments");
+const MAX_ALONE: Bound = Bound::new("max_alone", SEVERAL, "attachments");
 /// A part is accused if at least this share of its components is in trouble ...
-const MIN_DENSITY: Bound = Bound::new("min_density", 0.1, "of its components");
+const MIN_DENSITY: Bound = Bound::new("min_density", TENTH, "of its components");
 /// ... trouble is so many times as frequent behind it as elsewhere ...
 const MIN_DENSITY_RATIO: Bound = Bound::new("min_density_ratio", 5.0, "times the density elsewhere");
 /// ... and so many components are, or both of two.
-const MIN_COMPONENTS: Bound = Bound::new("min_components", 3.0, "components");
+const MIN_COMPONENTS: Bound = Bound::new("min_components", FEWEST_PEERS as f64, "components");
 /// Share of the windows in which it cannot be said whether a component is slow, so that nothing is said of it.
-const MIN_UNCLEAR: Bound = Bound::new("min_unclear", 0.5, "of its windows");
+const MIN_UNCLEAR: Bound = Bound::new("min_unclear", HALF, "of its windows");
 /// Share of a group that must have been judged for an all-clear.
-const MIN_JUDGED: Bound = Bound::new("min_judged", 0.5, "of a group");
+const MIN_JUDGED: Bound = Bound::new("min_judged", HALF, "of a group");
 /// A component jitters beyond this coefficient of variation ...
-const MIN_VARIATION: Bound = Bound::new("min_variation", 0.25, "of the mean");
+const MIN_VARIATION: Bound = Bound::new("min_variation", QUARTER, "of the mean");
 /// ... and this many times its peers'.
-const MIN_VARIATION_RATIO: Bound = Bound::new("min_variation_ratio", 2.0, "times the peers'");
+const MIN_VARIATION_RATIO: Bound = Bound::new("min_variation_ratio", TWICE, "times the peers'");
+/// Share of its windows in which a component jitters that is jittery.
+const MIN_JITTERY_WINDOWS: Bound = Bound::new("min_jittery_windows", HALF, "of its windows");
 /// Share of the components behind a controller or drawer that jitter.
-const MIN_JITTERY: Bound = Bound::new("min_jittery", 0.5, "of its components");
+const MIN_JITTERY: Bound = Bound::new("min_jittery", HALF, "of its components");
 /// Times what the same work cost a group before ...
-pub const MIN_GROUP_RATIO: Bound = Bound::new("min_group_ratio", 2.0, "times its own past");
+pub const MIN_GROUP_RATIO: Bound = Bound::new("min_group_ratio", TWICE, "times its own past");
 /// ... with so much of the time lost by the median member ...
-const MIN_GROUP_LOST: Bound = Bound::new("min_group_lost", 0.1, "of the time");
+const MIN_GROUP_LOST: Bound = Bound::new("min_group_lost", TENTH, "of the time");
 /// ... and work that it had before: requests of no other size, in no direction that is new.
-const MAX_GROUP_UNLIKE: Bound = Bound::new("max_group_unlike", 2.0, "times larger or smaller requests");
+const MAX_GROUP_UNLIKE: Bound = Bound::new("max_group_unlike", TWICE, "times larger or smaller requests");
 /// Members that a comparison needs.
 const MIN_PEERS: Bound = Bound::new("min_peers", FEWEST_PEERS as f64, "members");
 
@@ -166,7 +169,7 @@ pub static RULES: &[Rule] = &[
         sentence: "Many LUNs of one controller or drawer that jitter together have errors in a drawer.",
         clause: "most of them jitter",
         origin: "LISA'13, section 5.2.2",
-        bounds: &[MIN_JITTERY, MIN_VARIATION, MIN_VARIATION_RATIO],
+        bounds: &[MIN_JITTERY, MIN_JITTERY_WINDOWS, MIN_VARIATION, MIN_VARIATION_RATIO],
         ruling: Ruling::Indicts(Some(Cause::DrawerError)),
         step: Step::SharedCause(drawer_jitter),
     },
@@ -197,7 +200,7 @@ pub static RULES: &[Rule] = &[
         clause: "{ratio} times what it cost before, {lost} of the time lost",
         origin: "FAST'10, section 2: peer comparison is blind to it",
         bounds: &[MIN_GROUP_RATIO, MIN_GROUP_LOST, MAX_GROUP_UNLIKE, NEW_DIRECTION, NO_DIRECTION],
-        ruling: Ruling::Explains,
+        ruling: Ruling::Observes(Cause::EverybodySlow),
         step: Step::Group(group_is_slow),
     },
     Rule {
@@ -573,7 +576,8 @@ impl Site<'_> {
             *votes.entry(self.own_cause(trouble).cause).or_default() += 1;
         }
         let most = votes.into_iter().max_by_key(|(_, count)| *count);
-        let is_jittery = |trouble: &&&Trouble| trouble.episode.evidence.values().any(Evidence::jitters);
+        let jitters = |evidence: &Evidence| evidence.jittery_share() > MIN_JITTERY_WINDOWS.value;
+        let is_jittery = |trouble: &&&Trouble| trouble.episode.evidence.values().any(jitters);
         let is_preferred = |trouble: &Trouble| {
             self.component(trouble).attachment.as_ref().is_some_and(|known| known.priority == 1)
         };

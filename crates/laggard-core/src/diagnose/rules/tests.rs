@@ -38,10 +38,18 @@ fn every_rule_has_a_sentence_and_an_origin_and_its_bounds_have_names() {
 
 #[test]
 fn every_cause_is_named_by_a_rule_or_a_claim() {
-    // Claims of the site name these by the part that failed, or by the group.
-    let claimed = [Cause::ServerDown, Cause::ControllerFailed, Cause::EverybodySlow];
+    // Claims of the site name these by the part that failed.
+    let claimed = [Cause::ServerDown, Cause::ControllerFailed];
     for cause in Cause::ALL {
-        let by_rule = all().any(|rule| rule.ruling == Ruling::Indicts(Some(*cause)));
+        let by_rule = all().any(|rule| rule.ruling.cause() == Some(*cause));
         assert!(by_rule || claimed.contains(cause), "{}", cause.name());
     }
+}
+
+#[test]
+fn no_cause_is_a_fault_by_one_rule_and_none_by_another() {
+    let observed: Vec<Cause> = Cause::ALL.iter().copied().filter(|cause| is_observation(*cause)).collect();
+    assert_eq!(observed, [Cause::SingleLunWorkload, Cause::Load, Cause::EverybodySlow]);
+    let indicts = |cause: Cause| all().any(|rule| rule.ruling == Ruling::Indicts(Some(cause)));
+    assert!(!observed.into_iter().any(indicts));
 }

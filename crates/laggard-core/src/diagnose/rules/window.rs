@@ -11,6 +11,7 @@ pub use work::{MIN_WORK, cost_threshold};
 
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Score;
+use crate::diagnose::bound::{HALF, TENTH, THREE_TIMES};
 use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Relation};
 use crate::diagnose::cause::Cause;
 use crate::diagnose::ledger::{MAX_USUAL, MIN_USUAL, USUAL_QUANTILE};
@@ -18,7 +19,7 @@ use crate::model::metric::{Harm, Role};
 use crate::model::{Kind, Metric};
 
 /// Where a smaller share of a group has samples of a metric, it is not compared: thresholds from the peers only.
-pub const MIN_PRESENT: Bound = Bound::new("min_present", 0.5, "of the members");
+pub const MIN_PRESENT: Bound = Bound::new("min_present", HALF, "of the members");
 /// Robust standard deviations between a component's level and its peers' that are not chance.
 const MIN_SPREADS: Bound = Bound::new("min_spreads", 4.0, "robust standard deviations");
 /// Times what is negligible that matters for the latency of a group that does next to nothing.
@@ -28,7 +29,7 @@ pub const MIN_LATENCY_MS: Bound = Bound::new("min_latency", 0.02, "ms");
 /// Times its peers' latency that is a fault.
 const MIN_LATENCY_RATIO: Bound = Bound::new("min_latency_ratio", 1.4, "times the peers'");
 /// Times its peers' level, in all other metrics.
-const MIN_RATIO: Bound = Bound::new("min_ratio", 1.1, "times the peers'");
+const MIN_RATIO: Bound = Bound::new("min_ratio", 1.0 + TENTH, "times the peers'");
 /// Percent of its CPU time at which a host is full.
 const MIN_CPU_BUSY: Bound = Bound::new("min_cpu_busy", 90.0, "%");
 /// Percent of its memory below which a host has next to none.
@@ -38,7 +39,7 @@ pub const REPLACED_WITHIN: Bound = Bound::new("replaced_within", 8.0, "windows")
 /// Times what is negligible for one disk that a server must read or write beside its peers.
 const MIN_SERVER_VOLUME: Bound = Bound::new("min_extra_volume", 5.0, "times what is negligible");
 /// Times its peers' volume that no uneven load of LUNs or disks explains.
-const MIN_VOLUME_RATIO: Bound = Bound::new("min_volume_ratio", 3.0, "times the peers'");
+const MIN_VOLUME_RATIO: Bound = Bound::new("min_volume_ratio", THREE_TIMES, "times the peers'");
 
 /// Window rules, in the order in which they are asked.
 pub static RULES: &[Rule] = &[

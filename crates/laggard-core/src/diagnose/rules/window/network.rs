@@ -1,6 +1,7 @@
 //! Window rules of the network: when a congestion window tells of loss.
 
 use super::super::{Bound, Numbers};
+use crate::diagnose::bound::QUARTER;
 use crate::diagnose::case::{Case, Relation};
 use crate::model::metric::Role;
 
@@ -13,7 +14,7 @@ pub(super) const HARMLESS_SEGMENTS: Bound = Bound::new("harmless_window", 40.0, 
 /// Segments at which only loss holds a window.
 pub(super) const LOSS_SEGMENTS: Bound = Bound::new("loss_window", 2.0, "segments");
 /// Share of slots in which a congestion window under loss differs from the slot before.
-pub(super) const MIN_MOVEMENT: Bound = Bound::new("min_movement", 0.25, "of the slots");
+pub(super) const MIN_MOVEMENT: Bound = Bound::new("min_movement", QUARTER, "of the slots");
 /// Segments sent again that are none: a single one in a window is more.
 pub(super) const MAX_RESENT: Bound = Bound::new("max_resent", 0.01, "segments/s");
 

@@ -3,6 +3,7 @@
 use super::super::{Bound, Numbers};
 use super::has_more;
 use crate::cost::SECTOR;
+use crate::diagnose::bound::{HALF, TENTH, THREE_TIMES, TWICE};
 use crate::diagnose::case::{Case, Reading};
 use crate::model::metric::Role;
 use crate::model::{Kind, Metric};
@@ -13,7 +14,7 @@ pub(super) const MIN_COST_RATIO: Bound = Bound::new("min_cost_ratio", 1.25, "tim
 pub(super) const MIN_COST_SPREADS: Bound = Bound::new("min_cost_spreads", 5.0, "robust standard deviations");
 /// Requests this many times beyond the sizes of the peers' are of another kind: a slow disk that merges less has twice as many.
 pub(super) const MIN_UNLIKE_SIZE: Bound =
-    Bound::new("min_unlike_size", 2.0, "times larger or smaller than the peers'");
+    Bound::new("min_unlike_size", TWICE, "times larger or smaller than the peers'");
 /// Where the data of a request lie makes it dearer or cheaper by this factor, at most.
 pub(super) const LOCALITY: Bound = Bound::new("locality", 2.5, "times the cost of a request");
 /// Seconds of a window that must be lost to a slow device ...
@@ -23,23 +24,24 @@ pub(super) const MIN_LOST_SHARE: Bound = Bound::new("min_lost_share", 0.005, "of
 /// Share of the time that a component's work must cost beyond its peers' to be a load of its own.
 pub const MIN_WORK: Bound = Bound::new("min_work", 0.15, "of the time");
 /// Share of a server's extra work that came by the network: then no process of the server does it.
-pub(super) const MIN_BY_NETWORK: Bound = Bound::new("min_by_network", 0.5, "of its extra bytes");
+pub(super) const MIN_BY_NETWORK: Bound = Bound::new("min_by_network", HALF, "of its extra bytes");
 /// Share of a server's extra traffic that its disk read or wrote: then it is the file system's own.
-pub(super) const MIN_BY_DISK: Bound = Bound::new("min_by_disk", 0.5, "of its extra bytes");
+pub(super) const MIN_BY_DISK: Bound = Bound::new("min_by_disk", HALF, "of its extra bytes");
 /// The network tells what disks are asked for where it carried this share of the bytes of the peers' disks.
 pub(super) const MIN_ACCOUNTED: Bound = Bound::new("min_accounted", 0.8, "of the peers' bytes");
 /// Otherwise extra work is of another kind than the peers' by its request size ...
 pub(super) const MIN_SIZE_RATIO: Bound =
-    Bound::new("min_size_ratio", 2.0, "times the peers' request size, or a part of it");
+    Bound::new("min_size_ratio", TWICE, "times the peers' request size, or a part of it");
 /// ... or by the share of it that is read.
 pub(super) const MIN_READ_DIFFERENCE: Bound =
-    Bound::new("min_read_difference", 0.5, "more or less of it read");
+    Bound::new("min_read_difference", HALF, "more or less of it read");
 /// Share of the time in service at which a device is saturated ...
 pub(super) const SATURATED: Bound = Bound::new("saturated", 0.95, "of the time");
 /// ... and times its peers' latency that requests then wait for, though the work is alike ...
-pub(super) const MIN_SATURATED_RATIO: Bound = Bound::new("min_saturated_ratio", 3.0, "times the peers'");
+pub(super) const MIN_SATURATED_RATIO: Bound =
+    Bound::new("min_saturated_ratio", THREE_TIMES, "times the peers'");
 /// ... which is no more than this.
-pub(super) const MAX_ALIKE_WORK: Bound = Bound::new("max_alike_work", 1.1, "times the peers'");
+pub(super) const MAX_ALIKE_WORK: Bound = Bound::new("max_alike_work", 1.0 + TENTH, "times the peers'");
 
 /// The effect at which a device is slow for its work, given how much its peers differ.
 pub fn cost_threshold(spread: f64) -> f64 {
