@@ -30,6 +30,8 @@ const MODULES: [(&str, &[&str]); 3] = [
             "page",
             "warning",
             "error",
+            "noted",
+            "plausible",
             "input",
             "plan",
             "offline",

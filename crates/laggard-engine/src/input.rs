@@ -1,12 +1,10 @@
 //! What a site has, as a recording and its peer groups.
 
-use crate::{EngineError, Listener, Stage, Warning};
-use laggard_core::diagnose::rules::window::MIN_LATENCY_MS;
+use crate::{EngineError, Listener, Stage, Warning, plausible};
 use laggard_core::ids::UnixSeconds;
-use laggard_core::model::{Metric, Roster, Topology, hosts};
-use laggard_core::stats::median;
+use laggard_core::model::{Roster, Topology, hosts};
 use laggard_store::csv::Mapping;
-use laggard_store::{Problems, Recording, read_with};
+use laggard_store::{Lost, Problem, Problems, Recording, read_with};
 use std::path::{Path, PathBuf};
 
 /// Kinds of bad rows that are reported; beyond that they are counted.
@@ -57,7 +55,7 @@ impl Source {
         let recording = self.recording(listener)?;
         let roster = Roster::new(recording.observed(), topology.as_ref());
         self.warn_of_topology(&roster, listener);
-        warn_of_unit(&recording, listener);
+        plausible::check(&recording, listener);
         Ok(Loaded { recording, roster })
     }
 
@@ -80,11 +78,7 @@ impl Source {
         let progress = |done: u64, total: u64| listener.progress(Stage::Reading, done, total);
         let mut problems = Problems::default();
         let recording = read_with(&paths, fetched, self.csv.as_ref(), &mut problems, &progress);
-        let (reported, more) = problems.list().split_at(problems.list().len().min(MOST_PROBLEMS));
-        reported.iter().for_each(|problem| listener.warn(&Warning::Problem(problem.clone())));
-        if !more.is_empty() {
-            listener.warn(&Warning::MoreProblems(more.len()));
-        }
+        warn_of_problems(problems.list(), listener);
         let mut recording = recording?;
         if self.is_limited() {
             let bound = |moment: Option<UnixSeconds>, none: i64| moment.map_or(none, |moment| moment.0);
@@ -154,14 +148,14 @@ fn is_address(path: &Path) -> bool {
     path.to_str().is_some_and(|text| text.starts_with("http://") || text.starts_with("https://"))
 }
 
-/// A latency that no device has is a latency in another unit.
-fn warn_of_unit(recording: &Recording, listener: &dyn Listener) {
-    let series =
-        (0..recording.observed().len()).filter_map(|component| recording.series(component, Metric::Await));
-    let mut values: Vec<f64> =
-        series.flatten().map(|(_, value)| *value).filter(|value| *value > 0.0).collect();
-    let middle_ms = median(&mut values);
-    if middle_ms < MIN_LATENCY_MS.value {
-        listener.warn(&Warning::LatencyUnit { middle_ms });
+/// What may hide a fault is told always, of all else so much.
+fn warn_of_problems(problems: &[Problem], listener: &dyn Listener) {
+    let (losses, others): (Vec<&Problem>, Vec<&Problem>) =
+        problems.iter().partition(|problem| problem.lost != Lost::Nothing);
+    let (reported, more) = others.split_at(others.len().min(MOST_PROBLEMS));
+    let warning = |problem: &&Problem| Warning::Problem((*problem).clone());
+    reported.iter().chain(&losses).map(warning).for_each(|warning| listener.warn(&warning));
+    if !more.is_empty() {
+        listener.warn(&Warning::MoreProblems(more.len()));
     }
 }

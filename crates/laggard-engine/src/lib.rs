@@ -1,17 +1,19 @@
 //! The path from data to verdict, for the operator's binary, the laboratory and whatever comes: no printing, no arguments.
 //!
-//! [`input`] reads what a site has into a recording and its peer groups; [`plan`] chooses method, grid and thresholds;
+//! [`input`] reads what a site has into a recording and its peer groups; [`plausible`] asks whether that can be; [`plan`] chooses method, grid and thresholds;
 //! [`offline`] replays a recording through the diagnosis, [`live`] follows files that are still written; [`explain`] says why; [`training`] learns
 //! thresholds and yields scores; [`utilization`] says how busy file systems were; [`mod@page`] is the shell of HTML reports. What an administrator should know on the way is a
-//! [`Warning`], what ends the way an [`EngineError`].
+//! [`Warning`] ([`noted`] keeps them for the report), what ends the way an [`EngineError`].
 
 pub mod error;
 pub mod explain;
 pub mod input;
 pub mod live;
+pub mod noted;
 pub mod offline;
 pub mod page;
 pub mod plan;
+pub mod plausible;
 pub mod training;
 pub mod utilization;
 pub mod warning;

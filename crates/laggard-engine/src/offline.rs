@@ -1,6 +1,7 @@
 //! A recording, replayed through the diagnosis.
 
-use crate::{Listener, Loaded, Stage, Warning};
+use crate::noted::Noted;
+use crate::{EngineError, Listener, Loaded, Source, Stage, Warning, Wishes};
 use laggard_core::diagnose::trace::Tally;
 use laggard_core::diagnose::{Config, Diagnoser, Diagnosis, Event};
 use laggard_core::ids::ComponentId;
@@ -25,9 +26,26 @@ pub struct Session {
     rulings: BTreeMap<ComponentId, Vec<Tally>>,
     /// Components of which everything was to be explained.
     pub asked: Vec<ComponentId>,
+    /// What an administrator should know before believing the verdicts.
+    pub warnings: Vec<Warning>,
 }
 
 impl Session {
+    /// Reads what a site has and diagnoses it. With `keep_history` all windows and what a report draws are kept.
+    pub fn of(
+        source: &Source,
+        wishes: &Wishes,
+        keep_history: bool,
+        listener: &dyn Listener,
+    ) -> Result<Session, EngineError> {
+        let noted = Noted::new(listener);
+        let loaded = source.load(&noted)?;
+        let mut config = wishes.plan(&loaded.recording, &loaded.roster, &noted)?;
+        config.incomplete = noted.incomplete(&loaded.roster);
+        let session = Session::diagnose(loaded, config, keep_history, &noted);
+        Ok(Session { warnings: noted.into_warnings(), ..session })
+    }
+
     /// Replays a recording through the operator. With `keep_history` all windows and what a report draws are kept.
     pub fn diagnose(loaded: Loaded, config: Config, keep_history: bool, listener: &dyn Listener) -> Session {
         let Loaded { recording, roster } = loaded;
@@ -49,7 +67,10 @@ impl Session {
                 history.extend(events);
             }
         });
-        aligned.unread().into_iter().for_each(|what| listener.warn(&Warning::Unread(what)));
+        for what in aligned.unread() {
+            listener.warn(&Warning::Unread(what));
+            diagnoser.note_lost();
+        }
         diagnoser.finish();
         history.extend(diagnoser.drain().into_iter().filter(|_| keep_history));
         let diagnosis = diagnoser.diagnosis();
@@ -72,7 +93,7 @@ impl Session {
         let suspects = diagnosis.incidents.iter().flat_map(|incident| incident.explains.iter().copied());
         let wanted = asked.iter().copied().chain(suspects);
         let rulings = wanted.map(|id| (id, diagnoser.rulings(id).to_vec())).collect();
-        Session { aligned, roster, diagnosis, history: Vec::new(), rulings, asked }
+        Session { aligned, roster, diagnosis, history: Vec::new(), rulings, asked, warnings: Vec::new() }
     }
 
     /// What the window rules said of a component that was asked for or is in trouble; nothing of others.

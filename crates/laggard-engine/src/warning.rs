@@ -1,7 +1,8 @@
 //! What an administrator should know before believing a verdict.
 
 use laggard_core::model::Metric;
-use laggard_store::Problem;
+use laggard_store::{Lost, Problem};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -32,6 +33,19 @@ pub enum Warning {
     LatencyUnit {
         /// Their median, if they were milliseconds.
         middle_ms: f64,
+        /// The unit that they may have.
+        unit: &'static str,
+        /// The components.
+        names: BTreeSet<String>,
+    },
+    /// Hosts whose clocks are minutes off.
+    ClockOff {
+        /// The hosts ...
+        names: BTreeSet<String>,
+        /// ... folded.
+        folded: String,
+        /// The largest difference to the others.
+        largest_s: i64,
     },
     /// Components are recorded at different intervals.
     MixedIntervals {
@@ -113,6 +127,34 @@ pub enum Warning {
     },
 }
 
+impl Warning {
+    /// What may be hidden by what it warns of: samples that were lost, merged or not understood.
+    pub fn lost(&self) -> Lost {
+        match self {
+            Warning::Problem(problem) => problem.lost.clone(),
+            Warning::LatencyUnit { names, .. } | Warning::ClockOff { names, .. } => Lost::Of(names.clone()),
+            // What has no threshold is not judged.
+            Warning::Unread(_) | Warning::NoThresholds { .. } | Warning::CoarserThanTraining { .. } => {
+                Lost::Unknown
+            }
+            Warning::MoreProblems(_)
+            | Warning::NeverRecorded { .. }
+            | Warning::NotInTopology { .. }
+            | Warning::MixedIntervals { .. }
+            | Warning::FinerThanData { .. }
+            | Warning::NotInTraining { .. }
+            | Warning::NothingLearnt { .. }
+            | Warning::Waiting
+            | Warning::Following { .. }
+            | Warning::Newcomer { .. }
+            | Warning::CoefficientsOff { .. }
+            | Warning::CoefficientsUnused { .. }
+            | Warning::RecordedTwice { .. }
+            | Warning::BusierThanPossible { .. } => Lost::Nothing,
+        }
+    }
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -127,9 +169,17 @@ impl fmt::Display for Warning {
                 let path = path.display();
                 write!(f, "{path}: recorded, but not named there: {names}; compared among themselves")
             }
-            Warning::LatencyUnit { middle_ms } => write!(
+            Warning::LatencyUnit { middle_ms, unit, .. } => write!(
                 f,
-                "half of all await values are below {middle_ms:.4} ms; if they are seconds, say so: --csv …,await=COLUMN:s"
+                "half of all await values are {} {middle_ms:.3} ms, which no device has. State their unit: --csv …,await=COLUMN:{unit}, or :ms if it is so",
+                if *unit == "s" { "below" } else { "above" },
+            ),
+            Warning::ClockOff { folded, largest_s, .. } => write!(
+                f,
+                "{}: recorded as long as the others, but {} s {}: the clock is off, and what is compared is not of one time. Correct its clock, or its timestamps",
+                shorten(folded),
+                largest_s.abs(),
+                if *largest_s < 0 { "earlier" } else { "later" },
             ),
             Warning::MixedIntervals { finest_s, coarsest_s } => write!(
                 f,

@@ -4,12 +4,14 @@
 //! lines, so that a stray one cannot swallow the rest of a file.
 
 use crate::problem::FormatError;
-use crate::problem::Problems;
+use crate::problem::{Lost, Problems};
+use crate::read::is_many;
 use crate::recording::Recording;
 use crate::time;
 use csv::ByteRecord;
 use laggard_core::model::Metric;
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
@@ -18,16 +20,36 @@ use std::path::Path;
 enum Column {
     Time,
     Component,
+    /// The host of a device: part of the component's name, because every host has an `sda`.
+    Host,
     Server,
     Group,
     /// Long form: the metric's name and its value.
     MetricName,
     Value,
-    /// A metric, times a factor for its unit.
-    Metric(Metric, f64),
+    /// A metric, in a unit.
+    Metric(Metric, Unit),
 }
 
-/// Names that sites give to the columns of the time and the component.
+/// The unit of a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Unit {
+    /// Nothing says so: the metric's own.
+    Assumed,
+    /// As given: times this factor.
+    Stated(f64),
+}
+
+impl Unit {
+    fn factor(self) -> f64 {
+        match self {
+            Unit::Assumed => 1.0,
+            Unit::Stated(factor) => factor,
+        }
+    }
+}
+
+/// Names that sites give to the columns of the time, of the component, and among these of devices and of hosts.
 const TIME_NAMES: &[&str] = &["timestamp", "time", "ts", "datetime", "date", "epoch"];
 const COMPONENT_NAMES: &[&str] = &[
     "component",
@@ -46,6 +68,9 @@ const COMPONENT_NAMES: &[&str] = &[
     "server",
     "name",
 ];
+
+const DEVICE_NAMES: &[&str] = &["disk_id", "disk", "device", "dev", "lun", "ost", "volume", "drive"];
+const HOST_NAMES: &[&str] = &["host", "hostname", "node", "instance", "server"];
 
 /// Which column is what: `time=ts,component=disk_id,await=latency:us`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -66,19 +91,22 @@ impl Mapping {
             let what = match key.trim() {
                 "time" | "timestamp" => Column::Time,
                 "component" => Column::Component,
+                "host" => Column::Host,
                 "server" => Column::Server,
                 "group" => Column::Group,
                 "metric" => Column::MetricName,
                 "value" => Column::Value,
                 metric => {
                     let known = Metric::parse(metric).ok_or_else(|| {
-                        format!("`{metric}` is neither time, component, server, group nor a metric (nearest: `{}`)", Metric::nearest(metric))
+                        format!("`{metric}` is neither time, component, host, server, group nor a metric (nearest: `{}`)", Metric::nearest(metric))
                     })?;
-                    Column::Metric(known, 1.0)
+                    Column::Metric(known, Unit::Assumed)
                 }
             };
             let what = match (what, unit) {
-                (Column::Metric(metric, _), Some(unit)) => Column::Metric(metric, factor(metric, unit)?),
+                (Column::Metric(metric, _), Some(unit)) => {
+                    Column::Metric(metric, Unit::Stated(factor(metric, unit)?))
+                }
                 (_, Some(unit)) => {
                     return Err(format!("`{item}`: only a metric has a unit, not `{unit}`").into());
                 }
@@ -139,16 +167,19 @@ fn layout(header: &[String]) -> Result<Vec<Option<Column>>, FormatError> {
         .ok_or("no column for the time (timestamp, time, ts); name it with --csv time=COLUMN,…")?;
     let component = first_of(COMPONENT_NAMES)
         .ok_or("no column for the component (component, disk_id, device, host); name it with --csv component=COLUMN,…")?;
+    let is_device = DEVICE_NAMES.contains(&header[component].as_str());
+    let host = first_of(HOST_NAMES).filter(|_| is_device);
     let mut columns = vec![None; header.len()];
     for (index, field) in header.iter().enumerate() {
         columns[index] = match field.as_str() {
             _ if index == time => Some(Column::Time),
             _ if index == component => Some(Column::Component),
+            _ if Some(index) == host => Some(Column::Host),
             "server" => Some(Column::Server),
             "group" => Some(Column::Group),
             "metric" => Some(Column::MetricName),
             "value" => Some(Column::Value),
-            other => Metric::parse(other).map(|metric| Column::Metric(metric, 1.0)),
+            other => Metric::parse(other).map(|metric| Column::Metric(metric, Unit::Assumed)),
         };
     }
     check(&columns)?;
@@ -166,7 +197,7 @@ fn mapped_layout(header: &[String], mapping: &Mapping) -> Result<Vec<Option<Colu
     }
     // A column that is named like a metric need not be mapped, such as the load that excuses a latency.
     for (column, name) in columns.iter_mut().zip(header).filter(|(column, _)| column.is_none()) {
-        let metric = Metric::parse(name).map(|metric| Column::Metric(metric, 1.0));
+        let metric = Metric::parse(name).map(|metric| Column::Metric(metric, Unit::Assumed));
         *column =
             metric.filter(|metric| !mapping.entries.iter().any(|(known, _)| same_role(*known, *metric)));
     }
@@ -206,8 +237,19 @@ pub fn read(
         Some(mapping) => mapped_layout(&header, mapping)?,
         None => layout(&header)?,
     };
-    let mut rows =
-        Rows { path, columns, recording, problems, last_component: None, last_time: None, long: None };
+    let mut rows = Rows {
+        path,
+        columns,
+        recording,
+        problems,
+        last_component: None,
+        last_time: None,
+        long: None,
+        read: 0,
+        unread: 0,
+        repeated: 0,
+        merged: BTreeSet::new(),
+    };
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -221,9 +263,8 @@ pub fn read(
             Ok(true) => {}
             Ok(false) => break,
             Err(error) => {
-                rows.problem(record.position().map_or(0, csv::Position::line) + 1, "unreadable", || {
-                    error.to_string()
-                });
+                let lost = Lost::Of(rows.recording.of_this_file());
+                rows.problems.add_loss(path, lost, format!("cannot be read to its end: {error}"));
                 break;
             }
         }
@@ -233,6 +274,7 @@ pub fn read(
             progress(reader.position().byte());
         }
     }
+    rows.note_losses();
     Ok(())
 }
 
@@ -245,9 +287,40 @@ struct Rows<'a> {
     last_component: Option<(Vec<u8>, usize)>,
     last_time: Option<(Vec<u8>, i64)>,
     long: Option<(Vec<u8>, Metric)>,
+    /// Values that were read, and those that were not understood.
+    read: u64,
+    unread: u64,
+    /// Values whose component, metric and time came before, and of which components.
+    repeated: u64,
+    merged: BTreeSet<usize>,
 }
 
 impl Rows<'_> {
+    /// A few bad rows are noise; many are a file that was not understood.
+    fn note_losses(&mut self) {
+        let (read, unread, repeated) = (self.read, self.unread, self.repeated);
+        if is_many(unread, read) {
+            let lost = Lost::Of(self.recording.of_this_file());
+            let message = format!("{unread} values were not understood, {read} were: see the lines above");
+            self.problems.add_loss(self.path, lost, message);
+        }
+        if is_many(repeated, read) {
+            let names = self.merged.iter().map(|&merged| self.recording.observed()[merged].name.clone());
+            let lost = Lost::Of(names.collect());
+            let message = format!(
+                "{repeated} of {read} values have the component, metric and time of another: several parts under one name? \
+                 Name the column that tells them apart: --csv host=COLUMN,…"
+            );
+            self.problems.add_loss(self.path, lost, message);
+        }
+    }
+
+    /// A row or a value that is not used.
+    fn lost(&mut self, line: u64, kind: &str, message: impl FnOnce() -> String) {
+        self.unread += 1;
+        self.problem(line, kind, message);
+    }
+
     fn problem(&mut self, line: u64, kind: &str, message: impl FnOnce() -> String) {
         self.problems.add(self.path, Some(line), kind, message);
     }
@@ -258,25 +331,26 @@ impl Rows<'_> {
         if record.len() < self.columns.len() {
             if record.len() > 1 || !field(record, 0).is_empty() {
                 let (has, needs) = (record.len(), self.columns.len());
-                self.problem(line, "short", || format!("the row has {has} of {needs} columns; skipped"));
+                self.lost(line, "short", || format!("the row has {has} of {needs} columns; skipped"));
             }
             return;
         }
         let surplus = (self.columns.len()..record.len()).find(|&index| !field(record, index).is_empty());
         if surplus.is_some() {
             let (has, needs) = (record.len(), self.columns.len());
-            self.problem(line, "long", || {
+            self.lost(line, "long", || {
                 format!("the row has {has} columns, the header {needs}; skipped (a comma within a field?)")
             });
             return;
         }
         let mut at = None;
-        let mut of = None;
+        let (mut host, mut of) = (None, None);
         let (mut server, mut group, mut name, mut value) = (None, None, None, None);
         for index in 0..self.columns.len() {
             match self.columns[index] {
                 Some(Column::Time) => at = self.time(field(record, index), line),
                 Some(Column::Component) => of = Some(field(record, index)),
+                Some(Column::Host) => host = Some(field(record, index)),
                 Some(Column::Server) => server = Some(field(record, index)),
                 Some(Column::Group) => group = Some(field(record, index)),
                 Some(Column::MetricName) => name = Some(field(record, index)),
@@ -286,7 +360,10 @@ impl Rows<'_> {
         }
         // A row without a time, such as a header in the middle, must not make its component known.
         let (Some(time_s), Some(of)) = (at, of) else { return };
-        let Some(component) = self.component(of, line) else { return };
+        let joined =
+            host.filter(|host| !host.is_empty() && !of.is_empty()).map(|host| [host, b":", of].concat());
+        let Some(component) = self.component(joined.as_deref().unwrap_or(of), line) else { return };
+        let server = server.or(host);
         self.recording.tick(component, time_s);
         if server.is_some() || group.is_some() {
             let text = |field: Option<&[u8]>| field.map(printable);
@@ -294,13 +371,13 @@ impl Rows<'_> {
         }
         if let (Some(name), Some(value)) = (name, value) {
             if let Some(metric) = self.metric(name, line) {
-                self.sample(component, metric, 1.0, time_s, value, line);
+                self.sample(component, metric, Unit::Assumed, time_s, value, line);
             }
             return;
         }
         for index in 0..self.columns.len() {
-            if let Some(Column::Metric(metric, factor)) = self.columns[index] {
-                self.sample(component, metric, factor, time_s, field(record, index), line);
+            if let Some(Column::Metric(metric, unit)) = self.columns[index] {
+                self.sample(component, metric, unit, time_s, field(record, index), line);
             }
         }
     }
@@ -314,7 +391,7 @@ impl Rows<'_> {
         let parsed = std::str::from_utf8(text).ok().and_then(time::parse);
         match parsed {
             Some(time) => self.last_time = Some((text.to_vec(), time)),
-            None => self.problem(line, "time", || {
+            None => self.lost(line, "time", || {
                 format!(
                     "`{}` is not a time (seconds since 1970 or ISO 8601); skipped",
                     String::from_utf8_lossy(text)
@@ -331,7 +408,7 @@ impl Rows<'_> {
             return Some(*component);
         }
         if text.is_empty() {
-            self.problem(line, "component", || "no component name; skipped".into());
+            self.lost(line, "component", || "no component name; skipped".into());
             return None;
         }
         let component = self.recording.component(&printable(text));
@@ -360,12 +437,12 @@ impl Rows<'_> {
         }
     }
 
-    fn sample(&mut self, component: usize, metric: Metric, factor: f64, time_s: i64, text: &[u8], line: u64) {
+    fn sample(&mut self, component: usize, metric: Metric, unit: Unit, time_s: i64, text: &[u8], line: u64) {
         let value = match number(text) {
-            Number::Value(value) => value * factor,
+            Number::Value(value) => value * unit.factor(),
             Number::Missing => return,
             Number::Impossible => {
-                self.problem(line, "impossible", || {
+                self.lost(line, "impossible", || {
                     format!(
                         "`{}` is impossible for {metric}; taken as missing",
                         String::from_utf8_lossy(text)
@@ -374,7 +451,7 @@ impl Rows<'_> {
                 return;
             }
             Number::Bad => {
-                self.problem(line, "number", || {
+                self.lost(line, "number", || {
                     format!(
                         "`{}` is not a number for {metric} (decimals need a point); taken as missing",
                         String::from_utf8_lossy(text)
@@ -383,6 +460,10 @@ impl Rows<'_> {
                 return;
             }
         };
+        self.read += 1;
+        if unit == Unit::Assumed {
+            self.recording.assume_unit(component, metric);
+        }
         let order = self.recording.push(component, metric, time_s, value);
         let name = || self.recording.observed()[component].name.clone();
         match order {
@@ -393,6 +474,8 @@ impl Rows<'_> {
             }
             Ordering::Equal => {
                 let name = name();
+                self.repeated += 1;
+                self.merged.insert(component);
                 self.problem(line, "repeated", || {
                     format!("{metric} of `{name}` has this time already; the last sample counts")
                 });

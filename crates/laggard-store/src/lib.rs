@@ -25,7 +25,7 @@ pub mod sysstat;
 pub mod time;
 pub mod transfer;
 
-pub use problem::{FormatError, Problem, Problems};
+pub use problem::{FormatError, Lost, Problem, Problems};
 pub use read::{ReadError, read, read_with};
 pub use recording::Recording;
 

@@ -1,6 +1,6 @@
 //! What could not be used of an input: file, line, what was found, how often.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// Why a text is not of the format it should be: what was found, where, and what would be right.
@@ -36,6 +36,18 @@ impl std::fmt::Display for FormatError {
 
 impl std::error::Error for FormatError {}
 
+/// Samples that a problem lost, merged or left out: a fault may be hidden there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Lost {
+    /// None, or too few to matter.
+    #[default]
+    Nothing,
+    /// Of these components.
+    Of(BTreeSet<String>),
+    /// Of components that are not known.
+    Unknown,
+}
+
 /// One kind of problem in one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -47,6 +59,8 @@ pub struct Problem {
     pub message: String,
     /// How many lines have it.
     pub count: u64,
+    /// What may be hidden by it.
+    pub lost: Lost,
 }
 
 impl std::fmt::Display for Problem {
@@ -78,9 +92,20 @@ impl Problems {
             Some(&known) => self.list[known].count += 1,
             None => {
                 self.index.insert(key, self.list.len());
-                self.list.push(Problem { path: path.into(), line, message: message(), count: 1 });
+                self.list.push(Problem {
+                    path: path.into(),
+                    line,
+                    message: message(),
+                    count: 1,
+                    lost: Lost::Nothing,
+                });
             }
         }
+    }
+
+    /// Adds a problem that may hide a fault.
+    pub fn add_loss(&mut self, path: &Path, lost: Lost, message: String) {
+        self.list.push(Problem { path: path.into(), line: None, message, count: 1, lost });
     }
 
     /// All problems, in the order found.

@@ -3,7 +3,7 @@
 use crate::activity::Hosts;
 use crate::csv::{self, Mapping};
 use crate::problem::FormatError;
-use crate::problem::Problems;
+use crate::problem::{Lost, Problems};
 use crate::recording::Recording;
 use crate::{lctl, sadf, sar, store, sysstat, time};
 use laggard_activity::Counters;
@@ -74,7 +74,7 @@ pub fn read_with(
         let path = if path.as_os_str() == "-" { &PathBuf::from("/dev/stdin") } else { path };
         match path.is_dir().then(|| store::files(path)) {
             Some(Ok(found)) => files.extend(found),
-            Some(Err(error)) if paths.len() > 1 => problems.add(path, None, "refused", || error.reason()),
+            Some(Err(error)) if paths.len() > 1 => problems.add_loss(path, Lost::Unknown, error.reason()),
             Some(Err(error)) => return Err(error),
             None => files.push(path.clone()),
         }
@@ -89,7 +89,7 @@ pub fn read_with(
         if let Err(error) = outcome {
             // One bad file among many is a problem; only a bad one, a failure.
             if files.len() > 1 || paths.len() > 1 {
-                reading.problems.add(path, None, "refused", || error.reason());
+                reading.problems.add_loss(path, Lost::Unknown, error.reason());
             }
             refused = Some(error);
         }
@@ -110,6 +110,14 @@ pub fn read_with(
     temporary.into_iter().for_each(|folder| hosts.keep(folder));
     recording.set_hosts(hosts);
     Ok(recording)
+}
+
+/// A hundredth of the samples of an input: more than that are not single bad rows.
+const MANY: u64 = 100;
+
+/// Whether so many of all are more than single ones.
+pub(crate) fn is_many(count: u64, all: u64) -> bool {
+    count * MANY > all
 }
 
 /// What an input is, by its first bytes.
@@ -176,7 +184,7 @@ impl Reading<'_> {
         let before = self.recording.samples;
         self.content(path, file, progress)?;
         if self.recording.samples == before {
-            self.problems.add(path, None, "nothing", || "no sample could be used".into());
+            self.problems.add_loss(path, Lost::Unknown, "no sample could be used".into());
         }
         Ok(())
     }
@@ -196,9 +204,10 @@ impl Reading<'_> {
                 if let Some(name) = packed_activity(path) {
                     return self.packed_activity(path, name, file, packing);
                 }
-                let unpacked = unpack(file, packing)
+                let (unpacked, damage) = unpack(file, packing)
                     .map_err(|error| wrong(format!("cannot be unpacked: {error}").into()))?;
-                return self.content(path, unpacked, progress);
+                self.content(path, unpacked, progress)?;
+                self.note_cut(path, damage);
             }
             Format::Activity => {
                 let rows = self.hosts.add_file(path, problems).map_err(|damage| match damage {
@@ -239,6 +248,15 @@ fn packed_activity(path: &Path) -> Option<&str> {
 }
 
 impl Reading<'_> {
+    /// What was read of a packed file is all that came before its damage.
+    fn note_cut(&mut self, path: &Path, damage: Option<std::io::Error>) {
+        let Some(damage) = damage else { return };
+        let touched = self.recording.of_this_file();
+        let lost = if touched.is_empty() { Lost::Unknown } else { Lost::Of(touched) };
+        let message = format!("cut or damaged: {damage}; what comes before that is used. Copy it again");
+        self.problems.add_loss(path, lost, message);
+    }
+
     /// An activity file is read again and again: it is unpacked into a folder that stays as long as the recording.
     fn packed_activity(
         &mut self,
@@ -249,7 +267,7 @@ impl Reading<'_> {
     ) -> Result<(), ReadError> {
         let io = |source| ReadError::Io { path: path.into(), source };
         let wrong = |source: FormatError| ReadError::Format { path: path.into(), source };
-        let mut unpacked =
+        let (mut unpacked, damage) =
             unpack(file, packing).map_err(|error| wrong(format!("cannot be unpacked: {error}").into()))?;
         let folder = tempfile::tempdir().map_err(io)?;
         let place = folder.path().join(name);
@@ -258,20 +276,22 @@ impl Reading<'_> {
             self.hosts.add_file(&place, self.problems).map_err(|damage| wrong(damage.to_string().into()))?;
         self.recording.samples += rows;
         self.hosts.keep(folder);
+        self.note_cut(path, damage);
         Ok(())
     }
 }
 
-/// Unpacks into a file without a name, which is gone when it is closed.
-fn unpack(file: File, packing: Packing) -> std::io::Result<File> {
+/// Unpacks into a file without a name, which is gone when it is closed. Returns also what ended it too early.
+fn unpack(file: File, packing: Packing) -> std::io::Result<(File, Option<std::io::Error>)> {
     let mut unpacked = tempfile::tempfile()?;
     let mut reader = unpacker(file, packing)?;
     // What could be unpacked before the damage is worth reading; without anything it is a failure.
-    match std::io::copy(&mut reader, &mut unpacked) {
+    let damage = match std::io::copy(&mut reader, &mut unpacked) {
         Err(error) if unpacked.stream_position()? == 0 => return Err(error),
-        _ => unpacked.rewind()?,
-    }
-    Ok(unpacked)
+        outcome => outcome.err(),
+    };
+    unpacked.rewind()?;
+    Ok((unpacked, damage))
 }
 
 fn unpacker(file: File, packing: Packing) -> std::io::Result<Box<dyn Read>> {

@@ -5,7 +5,7 @@ use laggard_core::model::Metric;
 use laggard_core::model::groups::Observed;
 use laggard_core::model::metric::Domain;
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Samples of one metric of one component: seconds and values, in the order read until [`Recording::settle`].
 pub type Series = Vec<(i64, f64)>;
@@ -15,6 +15,8 @@ struct Stored {
     samples: Series,
     /// The file of the last sample: order is a matter within one file.
     file: u32,
+    /// Nothing says in which unit the samples are: they are taken for the metric's own.
+    is_unit_assumed: bool,
 }
 
 /// Steps between the rows of a component: enough of them to know its interval.
@@ -126,6 +128,28 @@ impl Recording {
         counted.or_else(|| self.hosts.interval_of(component))
     }
 
+    /// The samples of a component in a metric came without a unit.
+    pub fn assume_unit(&mut self, component: usize, metric: Metric) {
+        self.series[component][metric as usize].get_or_insert_default().is_unit_assumed = true;
+    }
+
+    /// Components and their samples in a metric, where nothing says in which unit they are.
+    pub fn without_unit(&self, metric: Metric) -> impl Iterator<Item = (&str, &Series)> {
+        self.components.iter().zip(&self.series).filter_map(move |(known, series)| {
+            let stored = series[metric as usize].as_ref().filter(|stored| stored.is_unit_assumed)?;
+            Some((known.name.as_str(), &stored.samples))
+        })
+    }
+
+    /// Components of which the file that is being read has samples in memory.
+    pub fn of_this_file(&self) -> BTreeSet<String> {
+        let has = |series: &[Option<Box<Stored>>; Metric::COUNT]| {
+            series.iter().flatten().any(|stored| stored.file == self.files)
+        };
+        let found = self.components.iter().zip(&self.series).filter(|(_, series)| has(series));
+        found.map(|(known, _)| known.name.clone()).collect()
+    }
+
     /// What follows is from another file.
     pub fn next_file(&mut self) {
         self.files += 1;
@@ -167,6 +191,28 @@ impl Recording {
         all.chain(streamed).fold(None, |span, time| {
             span.map_or(Some((time, time)), |(from, to): (i64, i64)| Some((from.min(time), to.max(time))))
         })
+    }
+
+    /// When each host, or component without one, was recorded: first and last second.
+    pub fn spans(&self) -> BTreeMap<String, (i64, i64)> {
+        let held = self.components.iter().zip(&self.series).filter_map(|(known, series)| {
+            let samples =
+                || series.iter().flatten().map(|stored| &stored.samples).filter(|series| !series.is_empty());
+            let first = samples().filter_map(|series| series.first()).map(|(time, _)| *time).min()?;
+            let last = samples().filter_map(|series| series.last()).map(|(time, _)| *time).max()?;
+            Some((known.server.as_ref().unwrap_or(&known.name).clone(), (first, last)))
+        });
+        let streamed = self.hosts.iter().filter_map(|host| {
+            let segments = || host.files.iter().flat_map(|file| &file.segments);
+            let (first, last) = (segments().map(|span| span.0).min()?, segments().map(|span| span.1).max()?);
+            Some((host.name.clone(), (first, last)))
+        });
+        let mut spans = BTreeMap::new();
+        for (name, (first, last)) in held.chain(streamed) {
+            let span = spans.entry(name).or_insert((first, last));
+            *span = (first.min(span.0), last.max(span.1));
+        }
+        spans
     }
 
     /// Brings every series into time order; of several samples at one moment the last read stays.

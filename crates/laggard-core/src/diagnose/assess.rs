@@ -10,7 +10,9 @@ use super::persistence::Trouble;
 use super::pipeline::{Diagnoser, Group};
 use super::rules;
 use super::rules::episode::{Impact, Spoken};
-use super::rules::site::{self, Coverage, Explained, GroupState, MostJudged};
+use super::rules::site::{
+    self, ComponentWindows, Coverage, Explained, GroupCoverage, GroupState, MostJudged,
+};
 use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
 use crate::model::Kind;
 use std::collections::{HashMap, HashSet};
@@ -172,12 +174,16 @@ impl Diagnoser {
     fn is_undecided(&self, components: &Table<ComponentId, ComponentVerdict>) -> bool {
         let is_judged = |id: &&ComponentId| !matches!(components[**id].verdict, Verdict::Undecided(_));
         let members = self.roster.groups.iter().map(|group| &group.members);
-        let coverage = members.map(|members| Coverage {
+        let groups = members.map(|members| GroupCoverage {
             members: members.len(),
             judged: members.iter().filter(is_judged).count(),
         });
-        let groups: Vec<Coverage> = coverage.collect();
-        site::no_all_clear(&groups, &self.config.without).is_some()
+        let incomplete = &self.config.incomplete;
+        let coverage = Coverage {
+            groups: groups.collect(),
+            incomplete: incomplete.components.len() + usize::from(incomplete.is_of_others),
+        };
+        site::no_all_clear(&coverage, &self.config.without).is_some()
     }
 
     fn undecided(&self, group: GroupId) -> Option<Undecided> {
@@ -217,7 +223,9 @@ impl Diagnoser {
     ) -> ComponentVerdict {
         let history = &self.histories[component];
         let group = undecided[self.roster.components[component].group].as_ref();
-        let own = || site::undecided_component(&history.windows, &self.config.without);
+        let is_incomplete = self.config.incomplete.components.contains(&component);
+        let windows = ComponentWindows { is_incomplete, ..history.windows };
+        let own = || site::undecided_component(&windows, &self.config.without);
         let verdict = match group.cloned().or_else(own) {
             _ if is_suspect => Verdict::Suspect,
             Some(undecided) => Verdict::Undecided(undecided),

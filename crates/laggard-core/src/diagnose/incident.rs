@@ -117,6 +117,8 @@ pub enum UndecidedReason {
     PartlyRecorded,
     /// Its work is unlike that of its peers, and costs more than theirs would.
     UnlikeWork,
+    /// Samples of it were lost, merged with others or not understood.
+    IncompleteInput,
 }
 
 impl fmt::Display for UndecidedReason {
@@ -138,6 +140,9 @@ impl fmt::Display for UndecidedReason {
             UndecidedReason::NoData => f.write_str("no window with its data"),
             UndecidedReason::PartlyRecorded => {
                 f.write_str("its disks or its traffic have too few samples in most windows")
+            }
+            UndecidedReason::IncompleteInput => {
+                f.write_str("its samples are not all there, or not its own: see the warnings")
             }
             UndecidedReason::UnlikeWork => {
                 f.write_str("its work is unlike its peers' in most windows: it may be slow, or its work dear")

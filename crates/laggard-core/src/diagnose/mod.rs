@@ -25,5 +25,5 @@ pub mod training;
 
 pub use cause::Cause;
 pub use incident::{Conclusion, Diagnosis, Incident, Verdict};
-pub use pipeline::{Config, Diagnoser, Event, JudgedWindow, Repair, Sample};
+pub use pipeline::{Config, Diagnoser, Event, Incomplete, JudgedWindow, Repair, Sample};
 pub use training::{Thresholds, Trainer};

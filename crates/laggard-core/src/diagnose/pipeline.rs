@@ -66,6 +66,17 @@ pub struct Config {
     pub without: Without,
     /// Components of which every window is explained, also where nothing stands out.
     pub asked: Vec<ComponentId>,
+    /// What the input lost.
+    pub incomplete: Incomplete,
+}
+
+/// Samples that were lost, merged with others or not understood before they came here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Incomplete {
+    /// Of these components.
+    pub components: Vec<ComponentId>,
+    /// Of others, which are not known.
+    pub is_of_others: bool,
 }
 
 impl Config {
@@ -79,6 +90,7 @@ impl Config {
             resolved: Vec::new(),
             without: Without::default(),
             asked: Vec::new(),
+            incomplete: Incomplete::default(),
         }
     }
 }
@@ -311,6 +323,11 @@ impl Diagnoser {
         }
         // Repairs after the last sample: what was seen is history all the same.
         self.resolve_until(UnixSeconds(i64::MAX));
+    }
+
+    /// Samples were lost on the way, it is not known of which components.
+    pub fn note_lost(&mut self) {
+        self.config.incomplete.is_of_others = true;
     }
 
     /// What happened since the last call.

@@ -9,7 +9,7 @@ pub mod stream;
 pub mod summary;
 pub mod work;
 
-use crate::problem::Problems;
+use crate::problem::{Lost, Problems};
 use crate::recording::Recording;
 use laggard_activity::Counters;
 use laggard_activity::kind::{ADDRESS, DISK, GAP, HOST, Kind, KindId, LUSTRE, NET, PEER, TCP, TRANSFER};
@@ -183,13 +183,13 @@ impl Hosts {
         held: Option<Arc<dyn Counters>>,
         problems: &mut Problems,
     ) -> u64 {
-        for message in counters.damaged() {
-            problems.add(path, None, &message, || message.clone());
-        }
         let origin = counters.origin();
         let named = name::parse(path).map(|(host, _)| host.to_string());
         let host_name =
             if origin.host.is_empty() { named.unwrap_or_else(|| "host".into()) } else { origin.host.clone() };
+        for message in counters.damaged() {
+            problems.add_loss(path, Lost::Of([host_name.clone()].into()), message);
+        }
         let host = self.by_name.entry(host_name.clone()).or_default();
         host.name = host_name;
         let mut rows = 0;
@@ -203,7 +203,7 @@ impl Hosts {
                         segment + 1,
                         counters.segments()
                     );
-                    problems.add(path, None, &what, || what.clone());
+                    problems.add_loss(path, Lost::Of([host.name.clone()].into()), what);
                 }
             }
             segments.push(counters.span_s(segment));

@@ -58,7 +58,12 @@ fn bad_rows_are_named_by_line_and_the_rest_is_used() {
         (10, "goes back in time"),
         (11, "2 of 4 columns"),
     ];
-    assert_eq!(problems.len(), expected.len(), "{problems:#?}");
+    let losses = [
+        "5 values were not understood, 4 were",
+        "1 of 4 values have the component, metric and time of another",
+    ];
+    assert!(losses.iter().all(|loss| problems.iter().any(|problem| problem.contains(loss))), "{problems:#?}");
+    assert_eq!(problems.len(), expected.len() + losses.len(), "{problems:#?}");
     for (line, part) in expected {
         assert!(
             problems
@@ -75,7 +80,35 @@ fn a_header_in_the_middle_is_no_component_and_negative_values_are_missing() {
     let (recording, problems) = load(text, None).unwrap();
     assert_eq!(recording.observed().len(), 1);
     assert_eq!(awaits(&recording, "a"), [(0, 1.0), (45, 2.0)]);
-    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert_eq!(problems.len(), 3, "two kinds, and their sum: {problems:?}");
+}
+
+#[test]
+fn a_device_has_the_name_of_its_host_before_its_own() {
+    let text = "ts,host,device,await\n0,oss1,sda,1\n0,oss2,sda,2\n";
+    let (recording, problems) = load(text, None).unwrap();
+    assert_eq!(
+        (awaits(&recording, "oss1:sda"), awaits(&recording, "oss2:sda")),
+        (vec![(0, 1.0)], vec![(0, 2.0)])
+    );
+    assert_eq!(recording.observed()[1].server.as_deref(), Some("oss2"));
+    assert!(problems.is_empty(), "{problems:?}");
+    let named = text.replacen("host,device", "place,thing", 1);
+    let (recording, _) = load(&named, Some("time=ts,component=thing,host=place")).unwrap();
+    assert_eq!(awaits(&recording, "oss2:sda"), [(0, 2.0)]);
+}
+
+#[test]
+fn a_hundredth_of_bad_values_is_noise_and_more_is_a_loss() {
+    let lost = |bad: usize| {
+        let row = |row: usize| format!("{row},a,await,{}\n", if row < bad { "x" } else { "1" });
+        let text: String = (0..1010).map(row).collect();
+        let (mut recording, mut problems) = (Recording::default(), Problems::default());
+        let text = format!("timestamp,component,metric,value\n{text}");
+        read(text.as_bytes(), Path::new("x.csv"), None, &mut recording, &mut problems, &|_| {}).unwrap();
+        problems.list().iter().any(|problem| problem.lost == Lost::Of(["a".to_string()].into()))
+    };
+    assert_eq!([lost(10), lost(11)], [false, true]);
 }
 
 #[test]

@@ -55,9 +55,7 @@ pub fn run(args: &Args) -> Result<Conclusion, Failure> {
         return follow::run(args);
     }
     let console = Console::default();
-    let loaded = args.input.source().load(&console)?;
-    let config = args.wishes().plan(&loaded.recording, &loaded.roster, &console)?;
-    let session = Session::diagnose(loaded, config, args.format == Format::Html, &console);
+    let session = Session::of(&args.input.source(), &args.wishes(), args.format == Format::Html, &console)?;
     console.clear();
     let text = match args.format {
         Format::Text => diagnosis::text::render(&session, args.evidence, &args.explain),

@@ -12,7 +12,7 @@ use laggard_core::diagnose::{Cause, Diagnosis, Incident, Verdict};
 use laggard_core::ids::{ComponentId, UnixSeconds};
 use laggard_core::model::{Kind, Metric, hosts};
 use laggard_engine::{Explanation, Session};
-use laggard_store::time;
+use laggard_store::{Lost, time};
 use std::collections::BTreeMap;
 
 /// A number with three significant digits.
@@ -42,6 +42,7 @@ pub fn headline(session: &Session) -> String {
     let undecided = diagnosis.components.iter().filter(is_undecided).count();
     let problems = match diagnosis.incidents.len() {
         0 if undecided == total => "Undecided".into(),
+        0 if diagnosis.is_undecided => "Undecided: nothing suspect in what could be judged".into(),
         0 if undecided > 0 => format!("Nothing suspect, but {undecided} undecided,"),
         0 => "Nothing suspect".into(),
         count => counted(count, "problem"),
@@ -55,6 +56,11 @@ pub fn headline(session: &Session) -> String {
         diagnosis.method.name,
         if diagnosis.trained { "trained" } else { "untrained: thresholds come from the peers" },
     )
+}
+
+/// Warnings of what may hide a fault.
+pub fn losses(session: &Session) -> impl Iterator<Item = String> {
+    session.warnings.iter().filter(|warning| warning.lost() != Lost::Nothing).map(ToString::to_string)
 }
 
 /// What one metric shows, in numbers.

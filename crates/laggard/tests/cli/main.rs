@@ -1,5 +1,6 @@
 //! The commands as a user runs them: files in, exit status and text out.
 
+mod all_clear;
 mod bad_input;
 mod browser;
 mod commands;

@@ -113,7 +113,7 @@ pub enum Step {
     /// Site: why can a component of a group that was judged not be judged? Given its windows.
     HasData(fn(&ComponentWindows) -> Option<UndecidedReason>),
     /// Site: nothing is suspect; may that be said? A rule that speaks says no.
-    AllClear(fn(&[Coverage]) -> Option<Numbers>),
+    AllClear(fn(&Coverage) -> Option<Numbers>),
 }
 
 /// One rule.

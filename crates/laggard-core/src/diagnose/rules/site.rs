@@ -244,6 +244,16 @@ pub static RULES: &[Rule] = &[
         step: Step::HasData(no_data),
     },
     Rule {
+        id: "incomplete-input",
+        scope: Scope::Site,
+        sentence: "A component of which samples were lost, merged with others or not understood is not healthy: it cannot be judged.",
+        clause: "its samples are not all there, or not its own",
+        origin: "no false all-clear: cut files, devices of many hosts under one name, latencies in another unit",
+        bounds: &[],
+        ruling: Ruling::Undecided,
+        step: Step::HasData(incomplete_input),
+    },
+    Rule {
         id: "mostly-partial",
         scope: Scope::Site,
         sentence: "A component whose disks or traffic could not be compared in most windows or in the last ones, although those of its peers were, cannot be judged.",
@@ -273,11 +283,30 @@ pub static RULES: &[Rule] = &[
         ruling: Ruling::Undecided,
         step: Step::AllClear(not_all_judged),
     },
+    Rule {
+        id: "input-lost",
+        scope: Scope::Site,
+        sentence: "Where samples were lost, merged or not understood on the way, \"nothing suspect\" is not said.",
+        clause: "{incomplete} components, or files, are not all there",
+        origin: "no false all-clear: docs/methods.md",
+        bounds: &[],
+        ruling: Ruling::Undecided,
+        step: Step::AllClear(input_lost),
+    },
 ];
+
+/// What a diagnosis rests upon.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Each peer group.
+    pub groups: Vec<GroupCoverage>,
+    /// Components whose samples are not all there; files of which that is not known count as one.
+    pub incomplete: usize,
+}
 
 /// How many members of a group there are, and how many of them are healthy or suspect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Coverage {
+pub struct GroupCoverage {
     /// Members.
     pub members: usize,
     /// Those that could be judged.
@@ -285,8 +314,9 @@ pub struct Coverage {
 }
 
 /// Groups of one or two never can be judged, and are no reason for alarm.
-fn not_all_judged(groups: &[Coverage]) -> Option<Numbers> {
-    let is_blind = |group: &&Coverage| {
+fn not_all_judged(coverage: &Coverage) -> Option<Numbers> {
+    let groups = &coverage.groups;
+    let is_blind = |group: &&GroupCoverage| {
         group.members >= FEWEST_PEERS && (group.judged as f64) < MIN_JUDGED.value * group.members as f64
     };
     let blind = groups.iter().filter(is_blind).count();
@@ -294,11 +324,16 @@ fn not_all_judged(groups: &[Coverage]) -> Option<Numbers> {
         .then(|| Numbers::of(&[("blind", blind as f64), ("groups", groups.len() as f64)]))
 }
 
+fn input_lost(coverage: &Coverage) -> Option<Numbers> {
+    let incomplete = coverage.incomplete;
+    (incomplete > 0).then(|| Numbers::of(&[("incomplete", incomplete as f64)]))
+}
+
 /// The rule that says that nothing suspect is no all-clear, if one does.
-pub fn no_all_clear(groups: &[Coverage], without: &Without) -> Option<Spoken> {
+pub fn no_all_clear(coverage: &Coverage, without: &Without) -> Option<Spoken> {
     without.first(RULES, |rule| {
         let Step::AllClear(speaks) = rule.step else { return None };
-        Some(Spoken { rule, metric: None, numbers: speaks(groups)? })
+        Some(Spoken { rule, metric: None, numbers: speaks(coverage)? })
     })
 }
 
@@ -349,10 +384,16 @@ pub struct ComponentWindows {
     pub partial: u64,
     /// The last of them without one between.
     pub partial_now: u64,
+    /// Samples of it were lost, merged with others or not understood.
+    pub is_incomplete: bool,
 }
 
 fn no_data(windows: &ComponentWindows) -> Option<UndecidedReason> {
     (windows.judged == 0).then_some(UndecidedReason::NoData)
+}
+
+fn incomplete_input(windows: &ComponentWindows) -> Option<UndecidedReason> {
+    windows.is_incomplete.then_some(UndecidedReason::IncompleteInput)
 }
 
 fn mostly_partial(windows: &ComponentWindows) -> Option<UndecidedReason> {

@@ -37,6 +37,7 @@ pub fn render(session: &Session) -> String {
         (heat_maps(session))
         (persistence(session))
         (groups(session))
+        (warnings(session))
         (gaps(session))
     };
     page(&headline, &main)
@@ -101,6 +102,19 @@ fn observations(session: &Session) -> Markup {
     }
 }
 
+/// What may hide a fault.
+fn warnings(session: &Session) -> Markup {
+    let losses: Vec<String> = sentences::losses(session).collect();
+    html! {
+        @if !losses.is_empty() {
+            section id="warnings" {
+                h2 { "What may hide a fault" }
+                ul { @for loss in &losses { li { (loss) } } }
+            }
+        }
+    }
+}
+
 /// The parts that were asked for: what was found, ruled out, and could not be judged.
 fn explained(session: &Session) -> Markup {
     let list = |title: &str, lines: Vec<String>| {
@@ -133,7 +147,8 @@ fn undecided(session: &Session) -> Vec<(String, String)> {
     let groups = session.roster.groups.iter().zip(&session.diagnosis.undecided_groups);
     let groups =
         groups.filter_map(|(group, known)| Some((group.name.clone(), known.as_ref()?.reason.to_string())));
-    groups.chain(sentences::undecided_components(session)).collect()
+    let losses = sentences::losses(session).map(|loss| ("the input".to_string(), loss));
+    groups.chain(sentences::undecided_components(session)).chain(losses).collect()
 }
 
 fn problem(session: &Session, index: usize, incident: &Incident) -> Markup {

@@ -8,7 +8,7 @@ use laggard_core::diagnose::{Cause, Incident, Verdict};
 use laggard_core::ids::ComponentId;
 use laggard_core::model::Metric;
 use laggard_engine::{Explanation, Session};
-use laggard_store::time;
+use laggard_store::{Lost, time};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -25,6 +25,8 @@ struct Document<'a> {
     /// Loads, of the shape of incidents.
     observations: Vec<Problem<'a>>,
     components: Vec<State<'a>>,
+    /// What to know before believing it.
+    warnings: Vec<Note>,
     gaps: Vec<Gap<'a>>,
     /// Gaps beyond those listed.
     more_gaps: usize,
@@ -105,6 +107,13 @@ struct Said {
 }
 
 #[derive(Serialize)]
+struct Note {
+    message: String,
+    /// Whether a fault may be hidden by it: then nothing suspect is undecided.
+    hides_faults: bool,
+}
+
+#[derive(Serialize)]
 struct Gap<'a> {
     component: &'a str,
     from: String,
@@ -146,6 +155,14 @@ pub fn render(session: &Session) -> String {
                 persistence: state.persistence,
                 accumulator: state.accumulator,
                 rulings: session.asked.contains(&id).then(|| rulings(session, id)),
+            })
+            .collect(),
+        warnings: session
+            .warnings
+            .iter()
+            .map(|warning| Note {
+                message: warning.to_string(),
+                hides_faults: warning.lost() != Lost::Nothing,
             })
             .collect(),
         gaps: diagnosis

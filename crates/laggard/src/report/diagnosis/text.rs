@@ -41,6 +41,9 @@ pub fn render(session: &Session, with_evidence: bool, explained: &[String]) -> S
     for (names, reason) in sentences::undecided_components(session) {
         let _ = writeln!(out, "  undecided: {names}: {reason}");
     }
+    for warning in sentences::losses(session) {
+        let _ = writeln!(out, "  warning: {warning}");
+    }
     gaps(&mut out, session);
     if with_evidence {
         for incident in &diagnosis.incidents {

@@ -337,9 +337,11 @@ fn a_server_is_named_before_the_controller_that_has_no_other() {
 #[test]
 fn nothing_suspect_is_said_only_where_all_that_can_be_compared_was() {
     let says = |groups: &[(usize, usize)]| {
-        let coverage = |&(members, judged): &(usize, usize)| Coverage { members, judged };
-        let groups: Vec<Coverage> = groups.iter().map(coverage).collect();
-        no_all_clear(&groups, &Without::default()).is_none()
+        let coverage = |&(members, judged): &(usize, usize)| GroupCoverage { members, judged };
+        let coverage = Coverage { groups: groups.iter().map(coverage).collect(), incomplete: 0 };
+        let is_lost = Coverage { incomplete: 1, ..coverage.clone() };
+        assert!(no_all_clear(&is_lost, &Without::default()).is_some(), "samples were lost");
+        no_all_clear(&coverage, &Without::default()).is_none()
     };
     assert!(says(&[(9, 9)]) && says(&[(9, 9), (2, 0)]), "single machines are never compared");
     assert!(says(&[(8, 4)]) && !says(&[(8, 3)]) && !says(&[(9, 9), (3, 1)]), "half of each group");
@@ -465,7 +467,11 @@ fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs(
         present: 10,
         partial: 0,
         partial_now: 0,
+        is_incomplete: false,
     };
+    let incomplete = ComponentWindows { is_incomplete: true, ..windows(10, 0) };
+    let reason = undecided_component(&incomplete, &Without::default()).map(|known| known.reason);
+    assert_eq!(reason, Some(UndecidedReason::IncompleteInput));
     let component = |judged: u64, unclear: u64| {
         undecided_component(&windows(judged, unclear), &Without::default()).map(|known| known.reason)
     };

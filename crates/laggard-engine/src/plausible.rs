@@ -1,0 +1,130 @@
+//! Whether a recording can be what it says: latencies in a unit that devices have, clocks that agree.
+
+use crate::{Listener, Warning};
+use laggard_core::model::{Metric, hosts};
+use laggard_core::stats::median;
+use laggard_store::Recording;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Half of all requests are faster than this on no device: the latency is in seconds. Flash answers in 0.08 ms.
+const FASTEST_MS: f64 = 0.05;
+/// Half of all requests are slower than this on no file system that works: the latency is in microseconds.
+const SLOWEST_MS: f64 = 5000.0;
+/// Clocks that differ by less are not told from collectors that were started one after the other.
+const MIN_CLOCK_OFFSET_S: i64 = 60;
+
+/// Warns of what is not plausible.
+pub fn check(recording: &Recording, listener: &dyn Listener) {
+    check_unit(recording, listener);
+    check_clocks(&recording.spans(), listener);
+}
+
+/// A latency that no device has is a latency in another unit. Only inputs that do not say their unit are asked.
+fn check_unit(recording: &Recording, listener: &dyn Listener) {
+    let series = || recording.without_unit(Metric::Await);
+    let values = series().flat_map(|(_, series)| series).map(|(_, value)| *value);
+    let middle_ms = median(&mut values.filter(|value| *value > 0.0).collect::<Vec<f64>>());
+    let unit = match middle_ms {
+        fast if fast < FASTEST_MS => "s",
+        slow if slow > SLOWEST_MS => "us",
+        _ => return,
+    };
+    let names: BTreeSet<String> = series().map(|(name, _)| name.into()).collect();
+    listener.warn(&Warning::LatencyUnit { middle_ms, unit, names });
+}
+
+/// A host that was recorded as long as the others, but earlier or later by minutes, has another clock.
+fn check_clocks(spans: &BTreeMap<String, (i64, i64)>, listener: &dyn Listener) {
+    let middle = |of: fn(&(i64, i64)) -> i64| {
+        median(&mut spans.values().map(|span| of(span) as f64).collect::<Vec<_>>())
+    };
+    let (first_s, last_s) = (middle(|span| span.0), middle(|span| span.1));
+    let offset = |span: &(i64, i64)| (span.0 as f64 - first_s, span.1 as f64 - last_s);
+    let is_off = |span: &(i64, i64)| {
+        let (first, last) = offset(span);
+        let is_alike = (first - last).abs() <= 0.1 * first.abs();
+        is_alike && first.abs() >= MIN_CLOCK_OFFSET_S as f64
+    };
+    let off: BTreeMap<&String, i64> = spans
+        .iter()
+        .filter(|(_, span)| is_off(span))
+        .map(|(name, span)| (name, offset(span).0 as i64))
+        .collect();
+    // Where most differ, they were recorded at different times.
+    if off.is_empty() || 2 * off.len() >= spans.len() {
+        return;
+    }
+    let largest_s = off.values().copied().max_by_key(|offset| offset.abs()).unwrap_or(0);
+    let names: BTreeSet<String> = off.into_keys().cloned().collect();
+    listener.warn(&Warning::ClockOff { folded: hosts::fold(&names), names, largest_s });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    #[derive(Default)]
+    struct Heard(RefCell<Vec<Warning>>);
+
+    impl Listener for Heard {
+        fn warn(&self, warning: &Warning) {
+            self.0.borrow_mut().push(warning.clone());
+        }
+
+        fn progress(&self, _: crate::Stage, _: u64, _: u64) {}
+    }
+
+    fn of_latency(latency: f64, is_stated: bool) -> Vec<Warning> {
+        let mut recording = Recording::default();
+        for disk in ["sda", "sdb"] {
+            let component = recording.component(disk);
+            for second in 0..10 {
+                recording.push(component, Metric::Await, second, latency);
+            }
+            if !is_stated {
+                recording.assume_unit(component, Metric::Await);
+            }
+        }
+        let heard = Heard::default();
+        check(&recording, &heard);
+        heard.0.into_inner()
+    }
+
+    #[test]
+    fn a_latency_that_no_device_has_is_in_another_unit_unless_that_is_stated() {
+        let unit = |latency| match of_latency(latency, false).as_slice() {
+            [Warning::LatencyUnit { unit, names, .. }] if names.len() == 2 => *unit,
+            [] => "ms",
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            [unit(0.025), unit(0.049), unit(0.05), unit(5000.0), unit(5001.0)],
+            ["s", "s", "ms", "ms", "us"]
+        );
+        assert!(of_latency(0.025, true).is_empty());
+    }
+
+    #[test]
+    fn a_host_that_was_recorded_as_long_but_minutes_later_has_another_clock() {
+        let warned = |moved: &[(i64, i64)]| {
+            let spans = (0..6).map(|host| {
+                let (first, last) = moved.get(host).copied().unwrap_or((0, 0));
+                (format!("oss{host}"), (1_000 + first, 9_000 + last))
+            });
+            let heard = Heard::default();
+            check_clocks(&spans.collect(), &heard);
+            match heard.0.into_inner().as_slice() {
+                [Warning::ClockOff { folded, largest_s, .. }] => Some((folded.clone(), *largest_s)),
+                [] => None,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(warned(&[(420, 425)]), Some(("oss0".into(), 420)));
+        assert_eq!(warned(&[(-60, -60), (300, 300)]), Some(("oss[0-1]".into(), 300)));
+        assert_eq!(warned(&[(59, 59)]), None, "started a little later");
+        assert_eq!(warned(&[(400, 0)]), None, "it joined later");
+        assert_eq!(warned(&[(0, -400)]), None, "it went away");
+        assert_eq!(warned(&[(400, 400), (800, 800), (1200, 1200)]), None, "recorded at different times");
+    }
+}

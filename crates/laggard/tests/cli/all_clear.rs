@@ -1,0 +1,115 @@
+//! No false all-clear: what was lost, merged or not understood on the way makes the answer undecided, with a remedy that works.
+
+use crate::{Bench, Ran};
+use laggard_sim::chance::Chance;
+use std::fmt::Write;
+use std::process::Command;
+
+const UNDECIDED: i32 = 3;
+
+/// Disks `sda` and `sdb` of eight hosts every 15 s for two hours and a half; `sda` of the third host takes three times as long in the
+/// second half. Latencies times `unit`, and clocks later by `later_s` on the fifth host.
+fn by_host_and_device(unit: f64, later_s: i64) -> String {
+    let mut chance = Chance::new(5);
+    let mut text = String::from("timestamp,host,device,await\n");
+    for slot in 0..600i64 {
+        for host in 1..=8 {
+            for device in ["sda", "sdb"] {
+                let is_slow = host == 3 && device == "sda" && slot >= 300;
+                let latency = 9.0 * if is_slow { 3.0 } else { 1.0 } * (0.1 * chance.normal()).exp() * unit;
+                let time = 1_700_000_100 + slot * 15 + if host == 5 { later_s } else { 0 };
+                let _ = writeln!(text, "{time},oss{host},{device},{latency:.7}");
+            }
+        }
+    }
+    text
+}
+
+fn diagnose(text: &str, arguments: &[&str]) -> Ran {
+    let bench = Bench::new();
+    bench.write("x.csv", text);
+    bench.laggard(&[&["diagnose", "x.csv", "--format", "json"], arguments].concat())
+}
+
+fn names(ran: &Ran) -> Vec<String> {
+    ran.incidents().into_iter().map(|(name, _)| name).collect()
+}
+
+/// Nothing suspect, and undecided; a warning that says so holds this text.
+fn is_undecided(ran: &Ran, remedy: &str) {
+    assert!(ran.incidents().is_empty(), "{}", ran.out);
+    assert_eq!(ran.code, UNDECIDED, "{}\n{}", ran.out, ran.err);
+    let json = ran.json();
+    let warnings = json["warnings"].as_array().expect("warnings");
+    let hides = |warning: &&serde_json::Value| {
+        warning["hides_faults"] == true
+            && warning["message"].as_str().is_some_and(|text| text.contains(remedy))
+    };
+    assert!(warnings.iter().any(|warning| hides(&warning)), "{warnings:?}");
+}
+
+#[test]
+fn devices_of_many_hosts_are_told_apart() {
+    let ran = diagnose(&by_host_and_device(1.0, 0), &[]);
+    assert_eq!((names(&ran), ran.code), (vec!["oss3:sda".to_string()], 1), "{}", ran.err);
+}
+
+#[test]
+fn devices_of_many_hosts_under_one_name_are_undecided_and_the_remedy_works() {
+    let text = by_host_and_device(1.0, 0).replacen("host,device", "place,thing", 1);
+    let merged = diagnose(&text, &["--csv", "time=timestamp,component=thing"]);
+    is_undecided(&merged, "--csv host=COLUMN");
+    let mended = diagnose(&text, &["--csv", "time=timestamp,component=thing,host=place"]);
+    assert_eq!(names(&mended), ["oss3:sda"], "{}", mended.err);
+}
+
+#[test]
+fn latencies_in_seconds_are_undecided_and_the_remedy_works() {
+    let text = by_host_and_device(2.8e-3, 0);
+    is_undecided(&diagnose(&text, &[]), "await=COLUMN:s");
+    let mapping = "time=timestamp,component=device,host=host,await=await:s";
+    let mended = diagnose(&text, &["--csv", mapping]);
+    assert_eq!(names(&mended), ["oss3:sda"], "{}", mended.err);
+}
+
+#[test]
+fn a_packed_file_that_was_cut_is_undecided() {
+    let bench = Bench::new();
+    let path = bench.write("x.csv", &by_host_and_device(1.0, 0));
+    assert!(Command::new("gzip").arg(&path).status().expect("gzip").success());
+    let packed = std::fs::read(bench.path("x.csv.gz")).expect("packed");
+    std::fs::write(bench.path("x.csv.gz"), &packed[..packed.len() * 2 / 5]).expect("writable");
+    let ran = bench.laggard(&["diagnose", "x.csv.gz", "--format", "json"]);
+    is_undecided(&ran, "Copy it again");
+    let text = bench.laggard(&["diagnose", "x.csv.gz"]).out;
+    assert!(text.starts_with("Undecided") && text.contains("warning: x.csv.gz: cut or damaged"), "{text}");
+    let json = ran.json();
+    assert_eq!(json["components"][0]["verdict"], "undecided", "{}", json["components"][0]);
+}
+
+#[test]
+fn a_clock_that_is_minutes_off_makes_its_host_undecided() {
+    let quiet =
+        by_host_and_device(1.0, 420).lines().take(1 + 16 * 290).fold(String::new(), |mut text, line| {
+            let _ = writeln!(text, "{line}");
+            text
+        });
+    let ran = diagnose(&quiet, &[]);
+    is_undecided(&ran, "420 s later");
+    let json = ran.json();
+    let states = json["components"].as_array().expect("components").iter();
+    let undecided = states.filter(|state| state["verdict"] == "undecided").map(|state| &state["component"]);
+    assert_eq!(undecided.collect::<Vec<_>>(), ["oss5:sda", "oss5:sdb"]);
+}
+
+#[test]
+fn one_bad_file_among_good_ones_is_no_all_clear() {
+    let bench = Bench::new();
+    bench.write(
+        "good.csv",
+        &by_host_and_device(1.0, 0).lines().take(1 + 16 * 290).collect::<Vec<_>>().join("\n"),
+    );
+    bench.write("bad.csv", "\0\0\0\0");
+    let ran = bench.laggard(&["diagnose", "good.csv", "bad.csv", "--format", "json"]);
+    is_undecided(&ran, "binary data");
+}
