@@ -37,10 +37,11 @@ impl Explanation {
             never_compared: never_compared(session, component),
             not_compared: not_compared(session, component),
         };
-        let is_suspect = session.diagnosis.components[component].verdict == Verdict::Suspect;
+        let told = session.diagnosis.incidents.iter().chain(&session.diagnosis.observations);
+        let is_told = told.into_iter().any(|incident| incident.explains.contains(&component));
         for tally in all(session, component) {
             let bucket = match tally.ruling {
-                Ruling::Indicts(_) | Ruling::Observes(_) | Ruling::Explains if is_suspect => {
+                Ruling::Indicts(_) | Ruling::Observes(_) | Ruling::Explains if is_told => {
                     &mut explanation.found
                 }
                 // It differed, and another rule excused it.

@@ -2,6 +2,7 @@
 
 use crate::{EngineError, Listener, Warning};
 use laggard_core::compare::{Method, cdf::CDF, kl::KL, limp::LIMP};
+use laggard_core::diagnose::budget::Rate;
 use laggard_core::diagnose::rules::Without;
 use laggard_core::diagnose::{Config, Repair, Thresholds};
 use laggard_core::ids::{ComponentId, UnixSeconds};
@@ -31,6 +32,8 @@ pub struct Wishes {
     pub asked: Vec<String>,
     /// Rules that are not asked.
     pub without: Without,
+    /// False alarms that the site accepts.
+    pub budget: Rate,
 }
 
 impl Wishes {
@@ -56,6 +59,7 @@ impl Wishes {
             resolved: resolved(&self.resolved, roster)?,
             without: self.without.clone(),
             asked: asked(&self.asked, roster)?,
+            budget: self.budget,
             ..Config::untrained(method, interval_s)
         })
     }

@@ -41,13 +41,14 @@ impl Diagnoser {
             trained: self.config.thresholds.is_some(),
             interval_s,
             method: self.config.method,
-            is_undecided: self.is_undecided(&components) && incidents.is_empty(),
+            no_all_clear: self.no_all_clear(&components).filter(|_| incidents.is_empty()),
             components,
             judged: self.judged(),
             undecided_groups,
             incidents,
             observations,
             excused,
+            more_troubles: self.histories.iter().map(|history| history.forgotten).sum(),
             gaps: self.all_gaps(),
             more_gaps: self.more_gaps,
             late_samples: self.late,
@@ -71,12 +72,8 @@ impl Diagnoser {
 
     /// The rule that says that a trouble in a group is not worth a report, if one does.
     fn not_reported(&self, group: GroupId, episode: &Episode) -> Option<Spoken> {
-        let impact = Impact {
-            impact: episode.impact(),
-            windows: self.groups[group].windows,
-            shift_s: self.shift_s(),
-            is_trained: self.config.thresholds.is_some(),
-        };
+        let (windows, is_trained) = (self.groups[group].windows, self.config.thresholds.is_some());
+        let impact = Impact::new(episode, windows, self.shift_s(), is_trained, self.is_calibrated(group));
         impact.excused(&self.config.without)
     }
 
@@ -107,10 +104,11 @@ impl Diagnoser {
 
     /// Groups that are slow as a whole against their own past: no member is accused.
     fn slow_groups(&self) -> Vec<Incident> {
+        let rule = site::everybody_slow_rule();
         let incident = |group: GroupId, slow: &SlowTime| Incident {
             component: self.roster.groups[group].name.clone(),
             kind: Kind::Group,
-            cause: Cause::EverybodySlow,
+            cause: rule.ruling.cause().unwrap_or(Cause::Unknown),
             severity: slow.episode.severity(),
             persistence: slow.episode.persistence,
             impact: slow.episode.impact(),
@@ -120,7 +118,7 @@ impl Diagnoser {
             explains: Vec::new(),
             worst: self.roster.groups[group].members.iter().next().copied().unwrap_or(ComponentId::new(0)),
             episode: slow.episode.clone(),
-            found_by: Spoken { rule: site::everybody_slow_rule(), metric: None, numbers: slow.numbers },
+            found_by: Spoken { rule, metric: None, numbers: slow.numbers },
             named_by: Vec::new(),
         };
         let of_group = |(group, known): (GroupId, &Group)| -> Vec<Incident> {
@@ -170,8 +168,8 @@ impl Diagnoser {
         }
     }
 
-    /// Whether "nothing suspect" would be no all-clear.
-    fn is_undecided(&self, components: &Table<ComponentId, ComponentVerdict>) -> bool {
+    /// The rule that says that "nothing suspect" would be no all-clear, if one does.
+    fn no_all_clear(&self, components: &Table<ComponentId, ComponentVerdict>) -> Option<Spoken> {
         let is_judged = |id: &&ComponentId| !matches!(components[**id].verdict, Verdict::Undecided(_));
         let members = self.roster.groups.iter().map(|group| &group.members);
         let groups = members.map(|members| GroupCoverage {
@@ -183,7 +181,7 @@ impl Diagnoser {
             groups: groups.collect(),
             incomplete: incomplete.components.len() + usize::from(incomplete.is_of_others),
         };
-        site::no_all_clear(&coverage, &self.config.without).is_some()
+        site::no_all_clear(&coverage, &self.config.without)
     }
 
     fn undecided(&self, group: GroupId) -> Option<Undecided> {

@@ -1,6 +1,7 @@
 //! The facts that window rules look at: one component in one window, metric by metric, beside its peers.
 
 use super::bound::{Bound, QUARTER, TENTH};
+use super::budget::Alarm;
 use super::ledger::{Account, Accounts};
 use super::score::ScoredWindow;
 use crate::compare::Score;
@@ -206,6 +207,13 @@ pub struct Surroundings<'a> {
     pub accounts: Option<&'a Accounts>,
 }
 
+impl Surroundings<'_> {
+    /// Requests of a member beside its peers', where they are recorded.
+    pub fn load_of(&self, window: WindowIndex, member: MemberIndex) -> Option<Reading> {
+        Context::reading(&self.context.load, window, member)
+    }
+}
+
 /// One component in one window, under judgement in one metric.
 pub struct Case<'a> {
     /// What it is.
@@ -222,6 +230,10 @@ pub struct Case<'a> {
     pub window: WindowIndex,
     /// Which member.
     pub member: MemberIndex,
+    /// The most that it had beyond its peers since it began to stand out, and that was explained as a load. 0 without one.
+    pub explained: f64,
+    /// A slowness that is rarer than the budget of false alarms, at some length of time that ends now.
+    pub alarm: Option<Alarm>,
     /// Everything else that is known of the group in this window.
     pub surroundings: Surroundings<'a>,
 }
@@ -256,7 +268,7 @@ impl Case<'_> {
 
     /// Requests beside its peers', where they are recorded.
     pub fn load(&self) -> Option<Reading> {
-        Context::reading(&self.surroundings.context.load, self.window, self.member)
+        self.surroundings.load_of(self.window, self.member)
     }
 
     /// Segments per second that were sent again in the direction of a congestion window, in their last window; NaN while that is

@@ -51,7 +51,7 @@ causes! {
     DrawerError "drawer-error" "many LUNs behind one controller jitter together: errors in a disk drawer";
     ComponentFault "component-fault" "slow without a load that explains it: a fault of the part itself";
     SingleLunWorkload "single-lun-workload" "slow because it has a load that its peers do not have";
-    Load "load" "it has more to do than its peers, by the file system's own traffic: no fault";
+    Load "load" "it has more to do than its peers, and nothing tells that from the file system's own work: no fault";
     EverybodySlow "everybody-slow" "the same work costs the whole group more than it did: something that all share, or work of another kind; no part differs";
     Silent "silent" "no samples while its peers have some: removed, hung, or not recorded";
     Unknown "unknown" "it differs from its peers; the metrics at hand do not say why";

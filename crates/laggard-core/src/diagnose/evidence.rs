@@ -1,12 +1,13 @@
 //! What speaks against a component: per metric, and gathered over one episode.
 
 use super::bound::{Bound, THREE_TIMES};
+use super::budget::Alarm;
 use super::case::{Reading, Relation};
 use super::ledger::SlowPiece;
 use crate::compare::Method;
 use crate::ids::UnixSeconds;
 use crate::model::Metric;
-use crate::model::metric::Domain;
+use crate::model::metric::{Domain, Role};
 use std::collections::BTreeMap;
 
 /// One anomalous window of one component in one metric.
@@ -169,6 +170,12 @@ pub struct Episode {
     pub evidence: BTreeMap<Metric, Evidence>,
     /// Pieces of time in which a device was slow for its work, the first of them.
     pub slow: Vec<SlowPiece>,
+    /// Windows of cost or latency indicted ...
+    pub is_slow: bool,
+    /// ... and windows of something else.
+    pub is_other: bool,
+    /// The rarest that it was, where it was rarer than the budget of false alarms.
+    pub alarm: Option<Alarm>,
 }
 
 /// So many pieces tell what kind of slowness it is.
@@ -181,6 +188,15 @@ impl Episode {
         self.slow.extend(slow.iter().take(left));
     }
 
+    /// Keeps the rarest alarm.
+    pub fn note_alarm(&mut self, alarm: Option<Alarm>) {
+        let rarer = |known: Alarm, other: Alarm| if other.rate < known.rate { other } else { known };
+        self.alarm = match (self.alarm, alarm) {
+            (Some(known), Some(other)) => Some(rarer(known, other)),
+            (known, other) => known.or(other),
+        };
+    }
+
     /// Adds an anomalous window.
     pub fn observe(
         &mut self,
@@ -190,6 +206,10 @@ impl Episode {
         seen: Observation,
     ) {
         let is_new = self.evidence.is_empty();
+        let is_slow =
+            matches!(metric.role(), Role::Cost | Role::StorageLatency) && seen.relation == Relation::High;
+        self.is_slow |= is_slow;
+        self.is_other |= !is_slow;
         self.first = if is_new { onset } else { self.first.min(onset) };
         self.last = if is_new { seen.to } else { self.last.max(seen.to) };
         self.evidence
@@ -220,6 +240,11 @@ impl Episode {
     /// lasting one both come up (LISA'13, section 7).
     pub fn impact(&self) -> f64 {
         f64::from(self.persistence) * self.severity()
+    }
+
+    /// Whether a device took longer for its work, or answered later, and nothing else indicted it.
+    pub fn is_slowness(&self) -> bool {
+        self.is_slow && !self.is_other
     }
 
     /// Whether any metric mostly relates to the peers like this.

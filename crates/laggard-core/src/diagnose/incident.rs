@@ -221,8 +221,8 @@ pub struct Diagnosis {
     pub method: &'static Method,
     /// Why nothing can be decided of a group, if so, and the rule that says it.
     pub undecided_groups: Table<GroupId, Option<Undecided>>,
-    /// Nothing suspect, but a group that could have been compared was not.
-    pub is_undecided: bool,
+    /// Nothing suspect, and the rule that says that this is no all-clear.
+    pub no_all_clear: Option<Spoken>,
     /// What was judged.
     pub judged: Vec<JudgedMetric>,
     /// Problems, worst first.
@@ -231,6 +231,8 @@ pub struct Diagnosis {
     pub observations: Vec<Incident>,
     /// Trouble that was not worth a report.
     pub excused: Vec<Excused>,
+    /// Troubles that are over, beyond those listed: of each component the largest are remembered.
+    pub more_troubles: u64,
     /// Of every component.
     pub components: Table<ComponentId, ComponentVerdict>,
     /// Times without samples.
@@ -252,13 +254,24 @@ pub enum Conclusion {
     Undecided,
 }
 
+impl Conclusion {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Conclusion::Quiet => "quiet",
+            Conclusion::Suspect => "suspect",
+            Conclusion::Undecided => "undecided",
+        }
+    }
+}
+
 impl Diagnosis {
     /// What it comes to.
     pub fn conclusion(&self) -> Conclusion {
-        match self.is_undecided {
+        match &self.no_all_clear {
             _ if !self.incidents.is_empty() => Conclusion::Suspect,
-            true => Conclusion::Undecided,
-            false => Conclusion::Quiet,
+            Some(_) => Conclusion::Undecided,
+            None => Conclusion::Quiet,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One scored window under the rules: which members are anomalous now, and what speaks against them.
 
+use super::budget::{Alarm, Calibration, Rate};
 use super::case::{Case, Context, Levels, Reading, Relation, Surroundings};
 use super::evidence::Observation;
 use super::gaps::Attendance;
@@ -13,6 +14,7 @@ use super::trace::{Tally, Trace};
 use crate::compare::Score;
 use crate::grid::{Grid, Window};
 use crate::ids::{ComponentId, MemberIndex, Slot, Table, UnixSeconds};
+use crate::model::metric::Role;
 use crate::model::{Kind, Metric};
 use crate::stats::{self, median};
 
@@ -23,6 +25,8 @@ pub struct Track {
     pub scorer: Scorer,
     /// Filters.
     pub memory: Memory,
+    /// How rare a slowness is, of the metric that tells it.
+    pub calibration: Option<Calibration>,
 }
 
 /// What a track's windows are judged by, beside its own metric.
@@ -44,6 +48,10 @@ pub struct Bench<'a> {
     pub without: &'a Without,
     /// Components of which every window is explained, also where nothing stands out.
     pub asked: &'a [ComponentId],
+    /// False alarms that the site accepts ...
+    pub budget: Rate,
+    /// ... and the parts that may raise them.
+    pub parts: usize,
 }
 
 /// A member that is anomalous now and differs in this very window.
@@ -85,7 +93,7 @@ impl Judged {
 impl Track {
     /// A track that has seen nothing.
     pub fn new(scorer: Scorer, members: usize) -> Track {
-        Track { scorer, memory: Memory::new(members) }
+        Track { scorer, memory: Memory::new(members), calibration: None }
     }
 
     /// Judges a window that could be decided.
@@ -99,16 +107,21 @@ impl Track {
         let mut judged = Judged::nothing(scored.members.len());
         let all_are_candidates = !bench.without.asks(window::threshold_rule());
         let mut usual_variation = None;
+        let alarms = self.alarms(scored, &bench);
         for (row, &member) in scored.members.iter().enumerate() {
             let last_seen = bench.attendance.last_seen(member);
             let is_recorded = last_seen.is_some_and(|slot| slot >= from);
             let is_silent = !self.scorer.is_trained() && !is_recorded && !scored.window.has_samples(row);
             let component = bench.members[member];
             let is_asked = bench.asked.contains(&component);
-            let is_candidate = scored.exceeds(row) || is_silent || all_are_candidates;
+            let alarm = alarms.get(row).copied().flatten();
+            let is_candidate = scored.exceeds(row) || is_silent || alarm.is_some() || all_are_candidates;
             let has_score = scored.scores[row] != Score::Missing;
             if !is_candidate {
                 judged.anomalous[row] = has_score && self.memory.filters[member].push(k, false);
+                if self.memory.filters[member].count() == 0 {
+                    self.memory.explained[member] = 0.0;
+                }
                 judged.indicted[row] = judged.anomalous[row] && self.memory.indicted[member];
                 if !has_score {
                     judged.unscored.push(row);
@@ -125,6 +138,8 @@ impl Track {
                 is_replaced: is_silent && last_seen.is_some_and(|slot| self.is_replaced(slot)),
                 window: scored.index,
                 member,
+                explained: self.memory.explained[member],
+                alarm,
                 surroundings: bench.surroundings,
             };
             let Some(decision) = self.decide(&case, scored.exceeds(row), bench.without) else {
@@ -153,7 +168,13 @@ impl Track {
                 (false, false) => judged.unscored.push(row),
                 (true, _) | (false, true) => {}
             }
-            judged.anomalous[row] = is_judged && self.memory.filters[member].push(k, is_different);
+            let lasts = is_judged && self.memory.filters[member].push(k, is_different);
+            // What is rarer than the budget has lasted long enough.
+            judged.anomalous[row] = lasts || is_judged && is_different && alarm.is_some();
+            if decision.ruling == Ruling::Explains {
+                let explained = &mut self.memory.explained[member];
+                *explained = explained.max(case.reading.difference());
+            }
             if is_different {
                 self.memory.indicted[member] = matches!(decision.ruling, Ruling::Indicts(_));
             }
@@ -177,7 +198,8 @@ impl Track {
                 Some(ledger) => ledger.slow_pieces(member, ledger.new_pieces()),
                 None => Vec::new(),
             };
-            let finding = Finding { metric: scored.metric, method: self.scorer.method, onset, seen, slow };
+            let finding =
+                Finding { metric: scored.metric, method: self.scorer.method, onset, seen, slow, alarm };
             judged.found.push(Found { row, finding });
         }
         judged
@@ -189,6 +211,46 @@ impl Track {
             return Some(window::published(case, without));
         }
         window::decide(case, without)
+    }
+
+    /// Slowness of each row that is rarer than the budget, at some length of time that ends with this window.
+    fn alarms(&mut self, scored: &ScoredWindow, bench: &Bench) -> Vec<Option<Alarm>> {
+        let has_books = bench.ledger.is_some();
+        let is_told_here = match scored.metric.role() {
+            Role::Cost => true,
+            Role::StorageLatency => !has_books,
+            Role::StorageVolume
+            | Role::NetworkVolume
+            | Role::Congestion
+            | Role::Retransmission
+            | Role::HostHealth
+            | Role::LinkHealth
+            | Role::Load
+            | Role::Account
+            | Role::Work
+            | Role::Context => false,
+        };
+        if self.scorer.is_trained() || !is_told_here {
+            return Vec::new();
+        }
+        let shift_s = self.scorer.params.shift as f64 * f64::from(bench.grid.interval_s);
+        let members = bench.members.len();
+        let mut slowness = vec![f64::NAN; members];
+        for (row, &member) in scored.members.iter().enumerate() {
+            slowness[member.index()] = match scored.metric.role() {
+                Role::Cost => {
+                    let account = bench.surroundings.accounts.and_then(|accounts| accounts.of(member));
+                    account.map_or(f64::NAN, window::slowness_for_work)
+                }
+                _ => window::slowness_in_latency(
+                    &scored.reading(row),
+                    bench.surroundings.load_of(scored.index, member),
+                ),
+            };
+        }
+        let calibration = self.calibration.get_or_insert_with(|| Calibration::new(shift_s, members));
+        let alarms = calibration.push(&slowness, bench.budget, bench.parts);
+        scored.members.iter().map(|member| alarms[member.index()]).collect()
     }
 
     fn is_replaced(&self, silent_from: Slot) -> bool {
@@ -235,6 +297,8 @@ fn stands_out_early(scored: &ScoredWindow, row: usize, case: &Case, without: &Wi
         is_replaced: false,
         window: case.window,
         member: case.member,
+        explained: 0.0,
+        alarm: None,
         surroundings: Surroundings {
             group: case.surroundings.group,
             context: &Context::default(),

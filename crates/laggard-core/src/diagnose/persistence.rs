@@ -1,6 +1,7 @@
 //! What lasts: the filter of each metric, the accumulator of each component, and its episodes.
 
 use super::bound::Bound;
+use super::budget::Alarm;
 use super::evidence::{Episode, Observation};
 use super::ledger::SlowPiece;
 use super::rules::episode::Spoken;
@@ -58,6 +59,8 @@ pub struct Memory {
     /// Whether the last window of each member that differed indicted it: a member that is anomalous by the filter's memory only is so
     /// in the way it was before.
     pub indicted: Table<MemberIndex, bool>,
+    /// The most that each member had beyond its peers since it began to stand out, and that was explained as a load.
+    pub explained: Table<MemberIndex, f64>,
     /// Members that were anomalous in the first window, and already in its first part.
     pub from_the_start: Table<MemberIndex, bool>,
     /// How many windows could be decided.
@@ -70,6 +73,7 @@ impl Memory {
         Memory {
             filters: Table::filled(Filter::default(), members),
             indicted: Table::filled(false, members),
+            explained: Table::filled(0.0, members),
             decided: VecDeque::new(),
             first_decided: None,
             from_the_start: Table::filled(false, members),
@@ -112,6 +116,8 @@ pub struct Finding {
     pub seen: Observation,
     /// What is new of it, piece by piece, where a device was slow for its work.
     pub slow: Vec<SlowPiece>,
+    /// It is rarer than the budget of false alarms.
+    pub alarm: Option<Alarm>,
 }
 
 /// A trouble is over when it was not seen in so many windows, or its accumulator is zero.
@@ -177,6 +183,8 @@ pub struct History {
     open: [Option<Box<Open>>; Strand::COUNT],
     /// Trouble that is over; loads among it.
     over: Vec<(Strand, Episode)>,
+    /// Troubles beyond those that are remembered.
+    pub forgotten: u64,
     /// Strands that were anomalous in the window that is being gathered.
     anomalous: [bool; Strand::COUNT],
     /// What does not indict by itself, in that window.
@@ -204,6 +212,7 @@ impl History {
         open.episode.domain = strand.domain;
         open.episode.observe(finding.metric, finding.method, finding.onset, finding.seen);
         open.episode.note_slow(&finding.slow);
+        open.episode.note_alarm(finding.alarm);
     }
 
     /// An anomalous window is complete.
@@ -277,7 +286,8 @@ impl History {
         if self.over.len() > MOST_OVER {
             let impact = |place: &usize| self.over[*place].1.impact();
             let least = (0..self.over.len()).min_by(|a, b| impact(a).total_cmp(&impact(b)));
-            least.map(|least| self.over.remove(least));
+            let forgotten = least.map(|least| self.over.remove(least));
+            self.forgotten += u64::from(forgotten.is_some_and(|(strand, _)| !strand.is_load));
         }
     }
 
@@ -349,7 +359,14 @@ mod tests {
             by_load: None,
         };
         let method = &crate::compare::cost::COST;
-        Finding { metric: Metric::Cost, method, onset: UnixSeconds(from), seen, slow: Vec::new() }
+        Finding {
+            metric: Metric::Cost,
+            method,
+            onset: UnixSeconds(from),
+            seen,
+            slow: Vec::new(),
+            alarm: None,
+        }
     }
 
     const FAULT: Strand = Strand { domain: Domain::Storage, is_load: false };
@@ -392,7 +409,7 @@ mod tests {
         }
         let kept: Vec<i64> =
             history.troubles(ComponentId::new(0)).map(|trouble| trouble.episode.first.0 / 100).collect();
-        assert_eq!(kept.len(), MOST_OVER);
+        assert_eq!((kept.len(), history.forgotten), (MOST_OVER, 4));
         assert!(!kept.contains(&3) && !kept.contains(&0) && kept.contains(&19), "{kept:?}");
     }
 

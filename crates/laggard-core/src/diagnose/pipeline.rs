@@ -3,6 +3,7 @@
 //! Order only: what decides stands in [rules](super::rules). Memory is bounded by the components and the windows, not by the
 //! length of the recording. What comes out depends on the samples only, never on how they were cut into chunks.
 
+use super::budget::{Calibration, Rate};
 use super::case::{Context, Relation, Surroundings};
 use super::evidence::Episode;
 use super::gaps::{Attendance, Gap, GapReason, Hole, MOST_GAPS};
@@ -68,6 +69,8 @@ pub struct Config {
     pub asked: Vec<ComponentId>,
     /// What the input lost.
     pub incomplete: Incomplete,
+    /// False alarms that the site accepts.
+    pub budget: Rate,
 }
 
 /// Samples that were lost, merged with others or not understood before they came here.
@@ -91,6 +94,7 @@ impl Config {
             without: Without::default(),
             asked: Vec::new(),
             incomplete: Incomplete::default(),
+            budget: Rate::default(),
         }
     }
 }
@@ -569,6 +573,8 @@ impl Diagnoser {
             grid: self.grid(),
             without: &self.config.without,
             asked: &self.config.asked,
+            budget: self.config.budget,
+            parts: self.roster.components.len(),
         };
         let track = &mut self.tracks[track];
         let last = Slot(track.scorer.schedule().to(scored.index).0 - 1);
@@ -663,9 +669,9 @@ impl Diagnoser {
         self.groups[group].windows += 1;
         let windows = self.groups[group].windows;
         let (without, shift_s) = (self.config.without.clone(), self.shift_s());
-        let is_trained = self.config.thresholds.is_some();
+        let (is_trained, is_calibrated) = (self.config.thresholds.is_some(), self.is_calibrated(group));
         let excused = |episode: &Episode| {
-            let impact = Impact { impact: episode.impact(), windows, shift_s, is_trained };
+            let impact = Impact::new(episode, windows, shift_s, is_trained, is_calibrated);
             impact.excused(&without)
         };
         let mut ranking = Vec::new();
@@ -698,6 +704,15 @@ impl Diagnoser {
         ranking.sort_by_key(|place| (std::cmp::Reverse(place.accumulator), place.component));
         let time = self.grid().start(Schedule::new(self.params).to(window));
         self.events.push(Event::Persistence { time, group, ranking });
+    }
+
+    /// Whether it is known how rare a slowness is in a group.
+    pub(super) fn is_calibrated(&self, group: GroupId) -> bool {
+        let known = |metric: Metric| {
+            let track = &self.tracks[self.track_of[group][metric as usize]?];
+            track.calibration.as_ref()
+        };
+        [Metric::Cost, Metric::Await].into_iter().filter_map(known).any(Calibration::is_known)
     }
 
     /// Seconds from one window of the main method to the next.

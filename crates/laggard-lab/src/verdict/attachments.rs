@@ -124,8 +124,8 @@ impl Watch {
         first || among.count() >= several
     }
 
-    /// The worst incident that explains one of `affected` and was still seen after the event; one component alone must not have
-    /// been in trouble of its own before.
+    /// The worst incident, or else observation, that explains one of `affected` and was still seen after the event; one component alone
+    /// must not have been in trouble of its own before. A LUN with a load of its own is observed, as it should be.
     pub fn find(&self, event_s: f64, affected: impl Fn(ComponentId) -> bool) -> Option<Incident> {
         const WINDOWS_S: f64 = 3600.0;
         let explains = |incident: &Incident| {
@@ -135,7 +135,8 @@ impl Watch {
                 && of_event
                 && incident.explains.iter().any(|&component| affected(component))
         };
-        self.incidents().into_iter().find(explains)
+        let (incidents, observations) = self.found();
+        incidents.into_iter().chain(observations).find(explains)
     }
 
     /// Incidents and loads as of now.

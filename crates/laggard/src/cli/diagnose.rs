@@ -7,6 +7,7 @@ use crate::report::{Format, diagnosis};
 use clap::Args as ClapArgs;
 use laggard_core::compare::Method;
 use laggard_core::diagnose::Conclusion;
+use laggard_core::diagnose::budget::Rate;
 use laggard_core::diagnose::rules::Without;
 use laggard_engine::{Session, Wishes};
 use std::path::PathBuf;
@@ -24,6 +25,10 @@ pub struct Args {
     /// limp, kl, cdf, median or thresh for all metrics but cwnd, which has its own [default: limp, or that of the thresholds]
     #[arg(long, value_parser = main_method)]
     method: Option<&'static Method>,
+
+    /// The false alarms that the site accepts: NUMBER/day, /week, /month or /year. Fewer take longer to be sure
+    #[arg(long, value_name = "RATE", default_value = "1/month", value_parser = budget)]
+    false_alarms: Rate,
 
     /// A repair: forget what was seen of a part until then (repeatable)
     #[arg(long, value_name = "PART@TIME")]
@@ -76,6 +81,12 @@ impl Args {
             resolved: self.resolved.clone(),
             asked: self.explain.clone(),
             without: Without::default(),
+            budget: self.false_alarms,
         }
     }
+}
+
+/// A budget of false alarms, for clap.
+fn budget(text: &str) -> Result<Rate, String> {
+    Rate::parse(text).ok_or_else(|| "not NUMBER/day, /week, /month or /year, such as 1/month".into())
 }

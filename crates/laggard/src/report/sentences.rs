@@ -5,7 +5,7 @@ use laggard_core::diagnose::case::Relation;
 use laggard_core::diagnose::evidence::Evidence;
 use laggard_core::diagnose::gaps::GapReason;
 use laggard_core::diagnose::incident::ComponentVerdict;
-use laggard_core::diagnose::rules::episode::checklist;
+use laggard_core::diagnose::rules::episode::{Spoken, checklist};
 use laggard_core::diagnose::rules::{Ruling, Step};
 use laggard_core::diagnose::trace::Tally;
 use laggard_core::diagnose::{Cause, Diagnosis, Incident, Verdict};
@@ -41,8 +41,8 @@ pub fn headline(session: &Session) -> String {
     let is_undecided = |known: &&ComponentVerdict| matches!(known.verdict, Verdict::Undecided(_));
     let undecided = diagnosis.components.iter().filter(is_undecided).count();
     let problems = match diagnosis.incidents.len() {
-        0 if undecided == total => "Undecided".into(),
-        0 if diagnosis.is_undecided => "Undecided: nothing suspect in what could be judged".into(),
+        0 if diagnosis.no_all_clear.is_some() && undecided == total => "Undecided".into(),
+        0 if diagnosis.no_all_clear.is_some() => "Undecided: nothing suspect in what could be judged".into(),
         0 if undecided > 0 => format!("Nothing suspect, but {undecided} undecided,"),
         0 => "Nothing suspect".into(),
         count => counted(count, "problem"),
@@ -292,6 +292,12 @@ pub fn ruling(tally: &Tally) -> String {
         None => String::new(),
     };
     format!("{by} `{}`{windows}: {}{worst}", tally.rule.id, tally.clause(whole_or_number))
+}
+
+/// What a rule spoke upon, in words.
+pub fn clause(spoken: &Spoken) -> String {
+    let never = (UnixSeconds::default(), UnixSeconds::default());
+    Tally::new(spoken.rule, spoken.metric, never, 0.0, spoken.numbers).clause(whole_or_number)
 }
 
 /// What could not be judged of a component.

@@ -282,9 +282,19 @@ pub static RULES: &[Rule] = &[
         step: Step::Cause(|_| Some(Numbers::NONE)),
     },
     Rule {
+        id: "budget",
+        scope: Scope::Episode,
+        sentence: "A slowness that chance would show more often than the budget of false alarms allows, given how slow healthy peers were for how long, is not reported.",
+        clause: "not rarer than the budget at any length of time",
+        origin: "docs/methods.md, a budget of false alarms",
+        bounds: &[],
+        ruling: Ruling::Excuses,
+        step: Step::Reported(within_budget),
+    },
+    Rule {
         id: "impact",
         scope: Scope::Episode,
-        sentence: "Anomalies always exist in a large system: the longer the recording, the longer or the more violent a trouble must be to be reported.",
+        sentence: "Anomalies always exist in a large system. Where it is not known how rare a slowness is: the longer the recording, the longer or the more violent a trouble must be to be reported.",
         clause: "persistence times severity {impact}, {needed} needed",
         origin: "LISA'13, section 4.3; simulated quiet days",
         bounds: &[MIN_IMPACT, IMPACT_OF_WINDOWS, FEW_WINDOWS, MIN_DAY_WINDOWS, SILENCE_SEVERITY, OVER_AFTER],
@@ -533,9 +543,31 @@ pub struct Impact {
     pub shift_s: f64,
     /// Trained, everything is reported, as published.
     pub is_trained: bool,
+    /// It is rarer than the budget of false alarms.
+    pub is_alarm: bool,
+    /// It is a slowness, and it is known how rare that is.
+    pub is_calibrated: bool,
 }
 
 impl Impact {
+    /// Of an episode in a group of which so many windows were judged.
+    pub fn new(
+        episode: &Episode,
+        windows: u64,
+        shift_s: f64,
+        is_trained: bool,
+        is_calibrated: bool,
+    ) -> Impact {
+        Impact {
+            impact: episode.impact(),
+            windows,
+            shift_s,
+            is_trained,
+            is_alarm: episode.alarm.is_some(),
+            is_calibrated: is_calibrated && episode.is_slowness(),
+        }
+    }
+
     /// The least impact that is reported.
     fn min_impact(&self) -> f64 {
         if self.is_trained {
@@ -556,9 +588,14 @@ impl Impact {
     }
 }
 
+fn within_budget(trouble: &Impact) -> Option<Numbers> {
+    (trouble.is_calibrated && !trouble.is_alarm).then_some(Numbers::NONE)
+}
+
 fn impact(trouble: &Impact) -> Option<Numbers> {
     let needed = trouble.min_impact();
-    (trouble.impact < needed).then(|| Numbers::of(&[("impact", trouble.impact), ("needed", needed)]))
+    (trouble.impact < needed && !trouble.is_calibrated)
+        .then(|| Numbers::of(&[("impact", trouble.impact), ("needed", needed)]))
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@
 mod network;
 mod work;
 
-pub use work::{MIN_WORK, cost_threshold};
+pub use work::{MIN_WORK, cost_threshold, slowness_for_work};
 
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Score;
 use crate::diagnose::bound::{HALF, TENTH, THREE_TIMES};
-use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Relation};
+use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Reading, Relation};
 use crate::diagnose::cause::Cause;
 use crate::diagnose::ledger::{MAX_USUAL, MIN_USUAL, USUAL_QUANTILE};
 use crate::model::metric::{Harm, Role};
@@ -211,9 +211,19 @@ pub static RULES: &[Rule] = &[
         step: Step::Matters(work::cost_decides),
     },
     Rule {
+        id: "same-load",
+        scope: Scope::Window,
+        sentence: "More work or traffic than its peers' that was a load until now, and has hardly grown, is still that load: what its peers or its cache do has changed.",
+        clause: "{metric} {level}, its peers' {peers}; a difference of {explained} was a load until now",
+        origin: "simulated development runs: metadata servers under postmark while another server has a hog; MooseFS campaign: reads from the cache",
+        bounds: &[MIN_WORK],
+        ruling: Ruling::Explains,
+        step: Step::Matters(work::same_load),
+    },
+    Rule {
         id: "asked-for",
         scope: Scope::Window,
-        sentence: "More work than its peers' is a load, unless it is a server's, did not come by the network, and is of another kind or the network tells.",
+        sentence: "More work or volume than its peers' is a load, unless it is a server's, did not come by the network, and is of another kind or the network tells.",
         clause: "{metric} {level}, its peers' {peers}; {by_network} of the extra bytes came by the network",
         origin: "FAST'10, section 12; docs/methods.md, work and its cost",
         bounds: &[work::MIN_BY_NETWORK, work::MIN_ACCOUNTED, work::MIN_SIZE_RATIO, work::MIN_READ_DIFFERENCE],
@@ -376,7 +386,7 @@ fn no_score(case: &Case) -> Option<Numbers> {
 
 fn threshold(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
-    let exceeds = seen.score.exact().is_some_and(|score| score > seen.threshold);
+    let exceeds = seen.score.exact().is_some_and(|score| score > seen.threshold) || still_slow(case);
     let score = seen.score.exact().unwrap_or(f64::NAN);
     (!exceeds && !case.is_silent).then(|| {
         Numbers::of(&[
@@ -386,6 +396,32 @@ fn threshold(case: &Case) -> Option<Numbers> {
             ("threshold", seen.threshold),
         ])
     })
+}
+
+/// Whether a slowness that is rarer than the budget goes on in this very window.
+fn still_slow(case: &Case) -> bool {
+    case.alarm.is_some_and(|alarm| case.reading.ratio.ln() >= HALF * alarm.bar)
+}
+
+/// How slow a member is in latency, beyond what its load may explain, as a logarithm: what the budget is held against where work is
+/// not recorded.
+pub fn slowness_in_latency(seen: &Reading, load: Option<Reading>) -> f64 {
+    let load = load.map_or(f64::NAN, |load| load.ratio).max(1.0);
+    match seen.difference() <= negligible_latency(seen) {
+        true => 0.0,
+        false => (seen.level / seen.peer_level / load).ln(),
+    }
+}
+
+/// The difference in latency that is none.
+fn negligible_latency(seen: &Reading) -> f64 {
+    let own = seen.metric.properties().negligible;
+    match seen.peer_level {
+        // No device answers this fast: the unit is not milliseconds, and what is negligible in it is not known.
+        peers if peers > 0.0 && peers < MIN_LATENCY_MS.value => 0.0,
+        peers if peers <= own => IDLE_GROUP.value * own,
+        _ => own,
+    }
 }
 
 /// Whether a case has a level that is held against the peers' levels.
@@ -408,7 +444,7 @@ fn has_level(case: &Case) -> bool {
 fn spread(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
     let stands_out = seen.difference().abs() >= MIN_SPREADS.value * seen.spread;
-    (has_level(case) && !stands_out).then(|| {
+    (has_level(case) && !stands_out && case.alarm.is_none()).then(|| {
         Numbers::of(&[
             ("level", seen.level),
             ("peers", seen.peer_level),
@@ -422,12 +458,7 @@ fn negligible(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
     let own = seen.metric.properties().negligible;
     let allowed = match seen.metric.role() {
-        Role::StorageLatency => match seen.peer_level {
-            // No device answers this fast: the unit is not milliseconds, and what is negligible in it is not known.
-            peers if peers > 0.0 && peers < MIN_LATENCY_MS.value => 0.0,
-            peers if peers <= own => IDLE_GROUP.value * own,
-            _ => own,
-        },
+        Role::StorageLatency => negligible_latency(seen),
         Role::StorageVolume
         | Role::NetworkVolume
         | Role::Congestion
@@ -475,7 +506,7 @@ fn ratio(case: &Case) -> Option<Numbers> {
         | Role::Work
         | Role::Context => MIN_RATIO,
     };
-    (has_level(case) && is_within(case, allowed.value))
+    (has_level(case) && is_within(case, allowed.value) && case.alarm.is_none())
         .then(|| Numbers::of(&[("ratio", case.reading.ratio), ("allowed", allowed.value)]))
 }
 
@@ -490,7 +521,8 @@ fn load(case: &Case) -> Option<Numbers> {
     }
     let load = load_ratio(case);
     let allowed = MIN_LATENCY_RATIO.value * load;
-    (load > 1.0 && is_within(case, allowed))
+    let is_high = case.relation() == Relation::High;
+    (load > 1.0 && is_high && is_within(case, allowed) && case.alarm.is_none())
         .then(|| Numbers::of(&[("ratio", case.reading.ratio), ("allowed", allowed), ("load", load)]))
 }
 

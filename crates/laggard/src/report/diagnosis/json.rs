@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
+    /// What the exit status says: quiet, suspect or undecided.
+    conclusion: &'static str,
     from: String,
     to: String,
     trained: bool,
@@ -22,6 +24,8 @@ struct Document<'a> {
     interval_s: u32,
     peer_groups: Vec<Group<'a>>,
     incidents: Vec<Problem<'a>>,
+    /// Troubles that are over, beyond those listed.
+    more_incidents: u64,
     /// Loads, of the shape of incidents.
     observations: Vec<Problem<'a>>,
     components: Vec<State<'a>>,
@@ -128,6 +132,7 @@ pub fn render(session: &Session) -> String {
     let components = roster.components.enumerate().zip(&diagnosis.components);
     let document = Document {
         schema: "laggard/diagnosis/1",
+        conclusion: diagnosis.conclusion().name(),
         from: time::format(diagnosis.from),
         to: time::format(diagnosis.to),
         trained: diagnosis.trained,
@@ -141,6 +146,7 @@ pub fn render(session: &Session) -> String {
             })
             .collect(),
         incidents: diagnosis.incidents.iter().map(|incident| problem(session, incident)).collect(),
+        more_incidents: diagnosis.more_troubles,
         observations: diagnosis.observations.iter().map(|load| problem(session, load)).collect(),
         components: components
             .map(|((id, component), state)| State {

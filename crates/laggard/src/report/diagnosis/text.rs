@@ -31,6 +31,10 @@ pub fn render(session: &Session, with_evidence: bool, explained: &[String]) -> S
             advice::next(session, incident),
         );
     }
+    if diagnosis.more_troubles > 0 {
+        let more = diagnosis.more_troubles;
+        let _ = writeln!(out, "  … and {more} more that are over: of each part the largest are listed");
+    }
     observations(&mut out, session);
     for (group, reason) in roster.groups.iter().zip(&diagnosis.undecided_groups) {
         if let Some(undecided) = reason {
@@ -40,6 +44,9 @@ pub fn render(session: &Session, with_evidence: bool, explained: &[String]) -> S
     }
     for (names, reason) in sentences::undecided_components(session) {
         let _ = writeln!(out, "  undecided: {names}: {reason}");
+    }
+    if let Some(spoken) = &diagnosis.no_all_clear {
+        let _ = writeln!(out, "  undecided by `{}`: {}", spoken.rule.id, sentences::clause(spoken));
     }
     for warning in sentences::losses(session) {
         let _ = writeln!(out, "  warning: {warning}");

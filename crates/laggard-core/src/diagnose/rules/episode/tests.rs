@@ -102,7 +102,14 @@ fn silence_and_idleness_have_no_other_cause() {
 #[test]
 fn the_bar_for_a_report_rises_with_the_recording_until_a_day() {
     let needed = |windows: u64, shift_s: f64| {
-        let impact = Impact { impact: 0.0, windows, shift_s, is_trained: false };
+        let impact = Impact {
+            impact: 0.0,
+            windows,
+            shift_s,
+            is_trained: false,
+            is_alarm: false,
+            is_calibrated: false,
+        };
         impact.excused(&Without::default()).unwrap().numbers.get("needed").unwrap()
     };
     assert_eq!(needed(5, 10.0), 3.5);
@@ -111,7 +118,14 @@ fn the_bar_for_a_report_rises_with_the_recording_until_a_day() {
     assert!((needed(22, 10.0) - 1.1 * 22f64.sqrt() * 10.0 / 12.0).abs() < 1e-12, "it rises from 12 to 24");
     assert!((needed(1_000_000, 10.0) - 1.1 * 8640f64.sqrt()).abs() < 1e-9, "a day of windows every 10 s");
     assert!((needed(1_000_000, 3600.0) - 1.1 * 192f64.sqrt()).abs() < 1e-9);
-    let at = |impact: f64| Impact { impact, windows: 5, shift_s: 10.0, is_trained: false };
+    let at = |impact: f64| Impact {
+        impact,
+        windows: 5,
+        shift_s: 10.0,
+        is_trained: false,
+        is_alarm: false,
+        is_calibrated: false,
+    };
     assert!(at(3.49).excused(&Without::default()).is_some());
     assert!(at(3.5).excused(&Without::default()).is_none());
     let trained = Impact { is_trained: true, ..at(0.0) };
@@ -229,4 +243,15 @@ fn a_queue_that_hardly_varies_says_nothing_of_a_neighbour() {
     };
     assert_eq!(with_pieces(Kind::Device, &pieces(0.05)), Cause::FailSlow);
     assert_eq!(with_pieces(Kind::Device, &pieces(0.105)), Cause::DiskBusy);
+}
+
+#[test]
+fn a_slowness_is_reported_if_it_is_rarer_than_the_budget_once_chance_is_known() {
+    let excused = |is_calibrated: bool, is_alarm: bool, impact: f64| {
+        let trouble =
+            Impact { impact, windows: 600, shift_s: 150.0, is_trained: false, is_alarm, is_calibrated };
+        trouble.excused(&Without::default()).map(|spoken| spoken.rule.id)
+    };
+    assert_eq!([excused(true, true, 1.0), excused(true, false, 1e3)], [None, Some("budget")]);
+    assert_eq!([excused(false, false, 1.0), excused(false, false, 1e3)], [Some("impact"), None]);
 }

@@ -1,6 +1,7 @@
 //! Every bound at its edge.
 
 use super::*;
+use crate::diagnose::budget::Alarm;
 use crate::diagnose::case::{Context, Reading, Surroundings};
 use crate::diagnose::ledger::{Account, Accounts, Unlike};
 use crate::diagnose::score::{ScoredWindow, Scorer};
@@ -37,6 +38,9 @@ struct Asked {
     resent: Option<Vec<f64>>,
     is_recorded: bool,
     is_replaced: bool,
+    /// What was explained as a load until now.
+    explained: f64,
+    alarm: Option<Alarm>,
     without: Without,
 }
 
@@ -53,6 +57,8 @@ impl Asked {
             resent: None,
             is_recorded: true,
             is_replaced: false,
+            explained: 0.0,
+            alarm: None,
             without: Without::default(),
         }
     }
@@ -92,6 +98,8 @@ impl Asked {
             is_replaced: self.is_replaced,
             window: WindowIndex(1),
             member: MemberIndex::new(MEMBER),
+            explained: self.explained,
+            alarm: self.alarm,
             surroundings: Surroundings {
                 group: GroupId::new(0),
                 context: &context,
@@ -126,6 +134,8 @@ fn a_score_within_the_threshold_is_no_difference() {
             is_replaced: false,
             window: WindowIndex(1),
             member: MemberIndex::new(MEMBER),
+            explained: 0.0,
+            alarm: None,
             surroundings: Surroundings {
                 group: GroupId::new(0),
                 context: &Context::default(),
@@ -377,6 +387,8 @@ fn a_case_knows_every_metric_of_its_window() {
         is_replaced: false,
         window: WindowIndex(1),
         member: MemberIndex::new(MEMBER),
+        explained: 0.0,
+        alarm: None,
         surroundings: Surroundings {
             group: GroupId::new(0),
             context: &context,
@@ -468,6 +480,58 @@ fn what_came_by_the_network_is_no_process_of_the_server() {
 }
 
 #[test]
+fn a_volume_that_came_by_the_network_is_no_hog_where_no_work_is_recorded() {
+    let volume = |received: f64| {
+        let others =
+            vec![(Metric::Txbyt, vec![1e5; 5]), (Metric::Rxbyt, vec![5.2e6, 5.2e6, 5.2e6, 5.2e6, received])];
+        Asked { others, ..Asked::new(Kind::Server, Metric::WrSec, 10_000.0, 14_000.0) }.rule()
+    };
+    assert_eq!([volume(5.2e6 + 1.02e6), volume(5.2e6 + 1.03e6)], ["differs", "asked-for"], "half of it");
+    assert_eq!(
+        rule(Kind::Server, Metric::WrSec, 10_000.0, 14_000.0),
+        "differs",
+        "nothing is known of the network"
+    );
+}
+
+#[test]
+fn work_that_was_a_load_until_now_and_has_hardly_grown_is_still_that_load() {
+    let own =
+        |explained: f64| Asked { explained, ..Asked::new(Kind::Server, Metric::Work, 0.25, 0.75) }.rule();
+    assert_eq!([own(0.0), own(0.34), own(0.36)], ["differs", "differs", "same-load"]);
+    let sent =
+        |explained: f64| Asked { explained, ..Asked::new(Kind::Server, Metric::Txbyt, 1e6, 9e6) }.rule();
+    assert_eq!([sent(6.9e6), sent(7.1e6)], ["differs", "same-load"], "what is negligible is added");
+}
+
+#[test]
+fn a_latency_that_is_lower_is_not_explained_by_a_load() {
+    let asked = |own: f64| Asked {
+        load: vec![10.0, 10.0, 10.0, 10.0, 30.0],
+        ..Asked::new(Kind::Device, Metric::Await, 10.0, own)
+    };
+    assert_eq!([asked(25.0).rule(), asked(4.0).rule()], ["load", "harmless-side"]);
+}
+
+#[test]
+fn what_is_rarer_than_the_budget_is_a_difference_while_it_goes_on() {
+    let alarm = Alarm { seconds: 3600.0, slowness: 0.25, bar: 0.2, rate: 1e-9 };
+    let own = |level: f64, alarm: Option<Alarm>| Asked {
+        alarm,
+        ..Asked::new(Kind::Device, Metric::Await, 10.0, level)
+    };
+    assert_eq!([own(12.0, None).rule(), own(12.0, Some(alarm)).rule()], ["ratio", "differs"]);
+    let within = |level: f64| {
+        let asked = own(level, Some(alarm));
+        asked.with_case(|case| {
+            let reading = Reading { score: Score::Exact(0.5), ..case.reading };
+            decide(&Case { reading, ..*case }, &Without::default()).map(|decision| decision.rule.id)
+        })
+    };
+    assert_eq!([within(11.0), within(11.1)], [Some("threshold"), Some("differs")], "half of the bar");
+}
+
+#[test]
 fn where_the_network_does_not_tell_only_other_work_is_a_hog() {
     // Metadata: more is written than came.
     let peers = [100.0, 0.0, 2000.0, 1e5, 1e5];
@@ -548,6 +612,8 @@ fn a_component_is_absent_below_a_quarter_of_its_samples_where_peers_have_most() 
             is_replaced: false,
             window: WindowIndex(1),
             member: MemberIndex::new(MEMBER),
+            explained: 0.0,
+            alarm: None,
             surroundings: Surroundings {
                 group: GroupId::new(0),
                 context: &Context::default(),

@@ -5,6 +5,7 @@ use super::has_more;
 use crate::cost::SECTOR;
 use crate::diagnose::bound::{HALF, TENTH, THREE_TIMES, TWICE};
 use crate::diagnose::case::{Case, Reading};
+use crate::diagnose::ledger::{Account, Unlike};
 use crate::model::metric::Role;
 use crate::model::{Kind, Metric};
 
@@ -48,15 +49,33 @@ pub fn cost_threshold(spread: f64) -> f64 {
     MIN_COST_RATIO.value.ln().max(MIN_COST_SPREADS.value * spread)
 }
 
+/// Times that work unlike the peers' may cost more than theirs, at least 1.
+fn unlikeness(unlike: &Unlike) -> f64 {
+    let by_size = unlike.size / MIN_UNLIKE_SIZE.value;
+    by_size.max(LOCALITY.value.powf(unlike.mix)).max(1.0)
+}
+
+/// Share of the time that must be lost to a slow device.
+fn lost_allowed(account: &Account) -> f64 {
+    (MIN_LOST_S.value / account.seconds).max(MIN_LOST_SHARE.value)
+}
+
+/// How slow a device is beyond what unlike work may explain, as a logarithm: what the budget is held against.
+pub fn slowness_for_work(account: &Account) -> f64 {
+    if account.lost() < lost_allowed(account) {
+        return 0.0;
+    }
+    account.effect - unlikeness(&account.unlike).ln()
+}
+
 pub(super) fn unlike_work(case: &Case) -> Option<Numbers> {
     if case.reading.metric.role() != Role::Cost {
         return None;
     }
     let unlike = &case.account()?.unlike;
-    let by_size = unlike.size / MIN_UNLIKE_SIZE.value;
-    let by_mix = LOCALITY.value.powf(unlike.mix);
-    let allowed = MIN_COST_RATIO.value * by_size.max(by_mix);
-    (by_size.max(by_mix) > 1.0 && case.reading.ratio < allowed).then(|| {
+    let by_work = unlikeness(unlike);
+    let allowed = MIN_COST_RATIO.value * by_work;
+    (by_work > 1.0 && case.reading.ratio < allowed).then(|| {
         Numbers::of(&[
             ("ratio", case.reading.ratio),
             ("allowed", allowed),
@@ -71,7 +90,7 @@ pub(super) fn lost_time(case: &Case) -> Option<Numbers> {
         return None;
     }
     let account = case.account()?;
-    let allowed = (MIN_LOST_S.value / account.seconds).max(MIN_LOST_SHARE.value);
+    let allowed = lost_allowed(account);
     (account.lost() < allowed).then(|| {
         Numbers::of(&[("ratio", case.reading.ratio), ("lost", account.lost()), ("allowed", allowed)])
     })
@@ -152,18 +171,55 @@ fn is_other_kind(extra: &Traffic, peers: &Traffic) -> bool {
     !(is_known && is_alike && reads.abs() < MIN_READ_DIFFERENCE.value)
 }
 
+pub(super) fn same_load(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    let growth = match seen.metric.role() {
+        Role::Work => MIN_WORK.value,
+        Role::NetworkVolume => seen.metric.properties().negligible,
+        Role::StorageVolume
+        | Role::StorageLatency
+        | Role::Congestion
+        | Role::Retransmission
+        | Role::HostHealth
+        | Role::LinkHealth
+        | Role::Load
+        | Role::Account
+        | Role::Cost
+        | Role::Context => return None,
+    };
+    let is_known = has_more(case) && case.explained > 0.0;
+    (is_known && seen.difference() <= case.explained + growth).then(|| {
+        Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("explained", case.explained)])
+    })
+}
+
 pub(super) fn asked_for(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
-    if seen.metric.role() != Role::Work || !has_more(case) {
+    let is_asked = match seen.metric.role() {
+        Role::Work => has_more(case),
+        // Of a server without books, only the network says where a volume comes from.
+        Role::StorageVolume => has_more(case) && case.kind == Kind::Server && case.account().is_none(),
+        Role::StorageLatency
+        | Role::NetworkVolume
+        | Role::Congestion
+        | Role::Retransmission
+        | Role::HostHealth
+        | Role::LinkHealth
+        | Role::Load
+        | Role::Account
+        | Role::Cost
+        | Role::Context => false,
+    };
+    if !is_asked {
         return None;
     }
     let (extra, peers) = (Traffic::of(case, Reading::difference), Traffic::of(case, |seen| seen.peer_level));
     let by_network = extra.by_network();
     let is_told = peers.by_network() >= MIN_ACCOUNTED.value;
-    let is_own = case.kind == Kind::Server
-        && by_network < MIN_BY_NETWORK.value
-        && (is_told || is_other_kind(&extra, &peers));
-    (!is_own).then(|| {
+    let is_by_network = by_network >= MIN_BY_NETWORK.value;
+    let is_own = case.kind == Kind::Server && !is_by_network && (is_told || is_other_kind(&extra, &peers));
+    let is_of_work = seen.metric.role() == Role::Work;
+    (is_by_network || is_of_work && !is_own).then(|| {
         Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("by_network", by_network)])
     })
 }

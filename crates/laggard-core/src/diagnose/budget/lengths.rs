@@ -1,0 +1,124 @@
+//! The slowness of one member at several lengths of time: small, and the same whatever came before.
+
+/// Windows in a quarter of each length.
+pub const QUARTERS: [u32; LENGTHS] = [1, 3, 10, 30, 100, 300, 1000];
+/// How many lengths there are.
+pub const LENGTHS: usize = 7;
+
+/// One length: the mean of each of its last quarters.
+#[derive(Debug, Clone, Copy)]
+struct Length {
+    /// Sum and number of what is known of the quarter that is being filled, and its windows.
+    sum: f32,
+    known: u32,
+    passed: u32,
+    quarters: [f32; 4],
+    /// What three of them reach.
+    now: f32,
+    /// The largest slowness of the block that is being filled.
+    largest: f32,
+}
+
+impl Default for Length {
+    fn default() -> Length {
+        Length {
+            sum: 0.0,
+            known: 0,
+            passed: 0,
+            quarters: [f32::NEG_INFINITY; 4],
+            now: f32::NEG_INFINITY,
+            largest: f32::NEG_INFINITY,
+        }
+    }
+}
+
+impl Length {
+    fn push(&mut self, slowness: f64, windows: u32) {
+        if !slowness.is_nan() {
+            self.sum += slowness as f32;
+            self.known += 1;
+        }
+        self.passed += 1;
+        if self.passed < windows {
+            return;
+        }
+        // A quarter of which less than half is known says nothing, and so is not slow.
+        let mean = if 2 * self.known >= windows { self.sum / self.known as f32 } else { f32::NEG_INFINITY };
+        self.quarters.rotate_left(1);
+        self.quarters[3] = mean;
+        (self.sum, self.known, self.passed) = (0.0, 0, 0);
+        let mut ordered = self.quarters;
+        ordered.sort_unstable_by(f32::total_cmp);
+        self.now = ordered[1];
+        self.largest = self.largest.max(self.now);
+    }
+}
+
+/// One member.
+#[derive(Debug, Clone, Default)]
+pub struct Lengths {
+    lengths: [Length; LENGTHS],
+    /// It was rarer than the budget in this block: it does not teach what chance is.
+    pub is_alarmed: bool,
+}
+
+impl Lengths {
+    /// Takes a window; NaN is not known.
+    pub fn push(&mut self, slowness: f64) {
+        for (length, windows) in self.lengths.iter_mut().zip(QUARTERS) {
+            length.push(slowness, windows);
+        }
+    }
+
+    /// The slowness that three of the last four quarters of a length reach; minus infinity where they are not known.
+    pub fn now(&self, length: usize) -> f32 {
+        self.lengths[length].now
+    }
+
+    /// The largest slowness of the block that ends; nothing where none is known, or it was an alarm.
+    pub fn end_block(&mut self, length: usize) -> Option<f32> {
+        let largest = std::mem::replace(&mut self.lengths[length].largest, f32::NEG_INFINITY);
+        let is_alarmed = self.is_alarmed;
+        if length == 0 {
+            self.is_alarmed = false;
+        }
+        (largest.is_finite() && !is_alarmed).then_some(largest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_of_four_quarters_must_be_slow() {
+        let mut member = Lengths::default();
+        [2.0, 2.0].into_iter().for_each(|slowness| member.push(slowness));
+        assert_eq!(member.now(0), f32::NEG_INFINITY, "two windows are two quarters");
+        member.push(2.0);
+        assert_eq!(member.now(0), 2.0);
+        member.push(0.1);
+        assert_eq!(member.now(0), 2.0);
+        member.push(0.1);
+        assert!((member.now(0) - 0.1).abs() < 1e-6);
+        assert_eq!(member.end_block(0), Some(2.0));
+        assert_eq!(member.end_block(0), None, "nothing since");
+    }
+
+    #[test]
+    fn a_quarter_of_which_less_than_half_is_known_is_not_slow() {
+        let mut member = Lengths::default();
+        let pushed = |member: &mut Lengths, known: usize| {
+            (0..3).for_each(|window| member.push(if window < known { 1.0 } else { f64::NAN }));
+        };
+        (0..3).for_each(|_| pushed(&mut member, 2));
+        assert_eq!(member.now(1), 1.0);
+        (0..2).for_each(|_| pushed(&mut member, 1));
+        assert_eq!(member.now(1), f32::NEG_INFINITY);
+    }
+
+    #[test]
+    fn the_state_of_a_member_is_small() {
+        assert!(size_of::<Lengths>() <= 256, "{}", size_of::<Lengths>());
+    }
+}
