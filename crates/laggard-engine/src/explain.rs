@@ -8,7 +8,7 @@ use laggard_core::diagnose::trace::Tally;
 use laggard_core::ids::{ComponentId, UnixSeconds};
 use laggard_core::model::metric::Domain;
 use laggard_core::model::{Kind, Metric};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the rules said of one component.
 pub struct Explanation {
@@ -39,8 +39,18 @@ impl Explanation {
         };
         let told = session.diagnosis.incidents.iter().chain(&session.diagnosis.observations);
         let is_told = told.into_iter().any(|incident| incident.explains.contains(&component));
-        for tally in all(session, component) {
+        let tallies = all(session, component);
+        let found: BTreeSet<Metric> = tallies
+            .iter()
+            .filter(|tally| is_told && matches!(tally.ruling, Ruling::Indicts(_)))
+            .filter_map(|tally| tally.metric)
+            .collect();
+        for tally in tallies {
+            // Windows before it had lasted long enough belong to what was found.
+            let is_early = matches!(tally.rule.step, Step::Lasts)
+                && tally.metric.is_some_and(|metric| found.contains(&metric));
             let bucket = match tally.ruling {
+                _ if is_early => &mut explanation.found,
                 Ruling::Indicts(_) | Ruling::Observes(_) | Ruling::Explains if is_told => {
                     &mut explanation.found
                 }

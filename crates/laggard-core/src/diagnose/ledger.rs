@@ -126,7 +126,8 @@ impl Ledger {
                 if let Some(slot) = Piece::of_slot(values, self.in_flight[member], self.interval_s) {
                     piece.add(&slot);
                 }
-                self.in_flight[member] = values[6];
+                let [.., in_flight] = values;
+                self.in_flight[member] = in_flight;
             }
         }
         let window = self.schedule.completed_by(slot)?;

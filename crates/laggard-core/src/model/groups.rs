@@ -94,6 +94,9 @@ pub struct Attachment {
     pub priority: u32,
 }
 
+/// The peer group of hosts that are clients of others in the same recording.
+pub const CLIENTS: &str = "clients";
+
 /// A peer group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PeerGroup {

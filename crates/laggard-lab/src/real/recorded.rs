@@ -7,6 +7,7 @@ use crate::simulated::tally::Expected;
 use crate::verdict::Indictment;
 use laggard_core::diagnose::{Cause, Sample};
 use laggard_core::ids::{ComponentId, UnixSeconds};
+use laggard_core::model::groups::CLIENTS;
 use laggard_core::model::metric::{Harm, Role};
 use laggard_core::model::{Metric, Roster};
 use laggard_engine::{Listener, Loaded, Source, Stage, Warning};
@@ -46,7 +47,7 @@ impl Recorded {
         let first_s = samples.first().map_or(0, |sample| sample.time.0);
         let last_s = samples.last().map_or(0, |sample| sample.time.0);
         // Servers are those with sockets to clients; clients have a group of their own.
-        let is_server = |id: &ComponentId| roster.groups[roster.components[*id].group].name != "clients";
+        let is_server = |id: &ComponentId| roster.groups[roster.components[*id].group].name != CLIENTS;
         let servers: Vec<ComponentId> = roster.components.ids().filter(is_server).collect();
         let seconds = (last_s - first_s + 1).max(0) as usize;
         let mut values = vec![vec![f64::NAN; servers.len() * seconds]; METRICS.len()];

@@ -15,6 +15,7 @@ use laggard_activity::Counters;
 use laggard_activity::kind::{ADDRESS, DISK, GAP, HOST, Kind, KindId, LUSTRE, NET, PEER, TCP, TRANSFER};
 use laggard_activity::{Activity, Damage, Thing, name};
 use laggard_core::model::Metric;
+use laggard_core::model::groups::CLIENTS;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -230,7 +231,7 @@ impl Hosts {
             // Whoever has sockets to servers, and none to clients, is a client.
             let is_client = !host.servers.is_empty() && !host.has_clients;
             if is_client && host.component != NOBODY {
-                recording.describe(host.component, None, Some("clients"));
+                recording.describe(host.component, None, Some(CLIENTS));
             }
             for (name, disk) in &mut host.disks {
                 disk.component = host.component;

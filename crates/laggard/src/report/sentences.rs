@@ -10,6 +10,7 @@ use laggard_core::diagnose::rules::{Ruling, Step};
 use laggard_core::diagnose::trace::Tally;
 use laggard_core::diagnose::{Cause, Diagnosis, Incident, Verdict};
 use laggard_core::ids::{ComponentId, UnixSeconds};
+use laggard_core::model::groups::CLIENTS;
 use laggard_core::model::{Kind, Metric, hosts};
 use laggard_engine::{Explanation, Session};
 use laggard_store::{Lost, time};
@@ -34,9 +35,14 @@ pub fn counted(count: usize, what: &str) -> String {
 /// The first line of every report.
 pub fn headline(session: &Session) -> String {
     let diagnosis = &session.diagnosis;
-    let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
-    session.roster.components.iter().for_each(|component| *kinds.entry(component.kind).or_default() += 1);
-    let kinds: Vec<String> = kinds.into_iter().map(|(kind, count)| counted(count, kind.name())).collect();
+    let mut kinds: BTreeMap<(bool, Kind), usize> = BTreeMap::new();
+    for component in &session.roster.components {
+        let is_client = session.roster.groups[component.group].name == CLIENTS;
+        *kinds.entry((is_client, component.kind)).or_default() += 1;
+    }
+    let name = |is_client: bool, kind: Kind| if is_client { "client" } else { kind.name() };
+    let kinds: Vec<String> =
+        kinds.into_iter().map(|((is_client, kind), count)| counted(count, name(is_client, kind))).collect();
     let total = diagnosis.components.len();
     let is_undecided = |known: &&ComponentVerdict| matches!(known.verdict, Verdict::Undecided(_));
     let undecided = diagnosis.components.iter().filter(is_undecided).count();
@@ -204,10 +210,20 @@ pub fn evidence(session: &Session, incident: &Incident) -> Vec<String> {
     let group = session.roster.components[incident.worst].group;
     let differs = |metric: &Metric| incident.episode.evidence.contains_key(metric);
     let judged = diagnosis.judged.iter().filter(|judged| judged.group == group);
-    let quiet: Vec<&str> =
-        judged.map(|judged| judged.metric).filter(|metric| !differs(metric)).map(Metric::name).collect();
+    let stood_out = |metric: &Metric| {
+        let of_worst = session.rulings_of(incident.worst).iter();
+        of_worst
+            .filter(|tally| tally.metric == Some(*metric))
+            .any(|tally| matches!(tally.ruling, Ruling::Indicts(_)))
+    };
+    let judged = judged.map(|judged| judged.metric).filter(|metric| !differs(metric));
+    let (short, quiet): (Vec<Metric>, Vec<Metric>) = judged.partition(stood_out);
+    let names = |metrics: Vec<Metric>| metrics.into_iter().map(Metric::name).collect::<Vec<_>>().join(", ");
+    if !short.is_empty() {
+        lines.push(format!("differs now and then in {}, and not for long", names(short)));
+    }
     if !quiet.is_empty() {
-        lines.push(format!("like its peers in {}", quiet.join(", ")));
+        lines.push(format!("like its peers in {}", names(quiet)));
     }
     let paper = checklist(|metric| differs(&metric));
     if paper != Cause::Unknown && paper != incident.cause {
@@ -281,6 +297,11 @@ pub fn ruling(tally: &Tally) -> String {
         (Ruling::Excuses, _) => "excused by".into(),
         (Ruling::Undecided, _) => "undecided by".into(),
     };
+    format!("{by} {}", said(tally))
+}
+
+/// The rule, how often it spoke, and its worst example.
+fn said(tally: &Tally) -> String {
     let windows = match tally.metric {
         Some(_) => format!(", {}", counted(tally.windows as usize, "window")),
         None => String::new(),
@@ -291,7 +312,7 @@ pub fn ruling(tally: &Tally) -> String {
         }
         None => String::new(),
     };
-    format!("{by} `{}`{windows}: {}{worst}", tally.rule.id, tally.clause(whole_or_number))
+    format!("`{}`{windows}: {}{worst}", tally.rule.id, tally.clause(whole_or_number))
 }
 
 /// What a rule spoke upon, in words.
@@ -316,10 +337,11 @@ pub fn not_judged(explanation: &Explanation, verdict: &Verdict) -> Vec<String> {
 
 /// What a rule said of a component that is healthy all the same: what differed was excused by another rule.
 pub fn ruled_out(tally: &Tally) -> String {
-    let line = ruling(tally);
-    match line.strip_prefix("indicted by") {
-        Some(rest) => format!("differed, by{rest}; not for long or not by enough"),
-        None => line,
+    match (tally.ruling, tally.metric) {
+        (Ruling::Indicts(_), Some(_)) => {
+            format!("differed, by {}; not for long or not by enough", said(tally))
+        }
+        _ => ruling(tally),
     }
 }
 

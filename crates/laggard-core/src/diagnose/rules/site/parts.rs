@@ -248,7 +248,8 @@ pub(super) fn dense_part(site: &mut Site) -> Vec<Claim> {
             count(&mut open.values().filter(|trouble| is_then(trouble)).map(|trouble| trouble.component));
         let inside = inside_count / members.len() as f64;
         let outside = (all_count - inside_count) / (in_groups.len() - members.len()).max(1) as f64;
-        let is_several = inside_count >= MIN_COMPONENTS.value || inside_count == 2.0 && members.len() == 2;
+        let are_both = inside_count == SEVERAL && members.len() as f64 == SEVERAL;
+        let is_several = inside_count >= MIN_COMPONENTS.value || are_both;
         // With nothing outside to compare with, the whole group would be accused: that is no peer comparison.
         let is_comparable = members.len() < in_groups.len();
         let is_dense = inside >= MIN_DENSITY.value && inside >= MIN_DENSITY_RATIO.value * outside;
@@ -312,7 +313,7 @@ pub(super) fn one_job(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
         let parts = job.len() as f64;
         let mut job = job.into_iter();
         let Some(largest) = job.next() else { break };
-        if parts < 2.0 {
+        if parts < SEVERAL {
             found.push(largest);
             continue;
         }
