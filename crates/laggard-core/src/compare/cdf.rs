@@ -25,7 +25,7 @@ pub static CDF: Method = Method {
     smoothing_s: None,
     cushion: Cushion::Factor(2.0),
     // Less than a bin of difference. In small groups one slow member widens the bins until it is two away.
-    untrained: Untrained { factor: 4.0, least: 0.75, shift: 30, k: 3 },
+    untrained: Untrained { factor: 4.0, least: 0.75, shift: 30, k: 3, longest_s: None },
     scores,
     plain,
     judge: pruned::judge,

@@ -20,7 +20,7 @@ pub static CWND: Method = Method {
     cushion: Cushion::None,
     // A window of one segment against peers at a hundred scores 1. Chaotic but healthy windows reach 0.4, and then so do
     // many; where all are calm, an eighth of the logarithm is much.
-    untrained: Untrained { factor: 6.0, least: 0.12, shift: 1, k: 8 },
+    untrained: Untrained { factor: 6.0, least: 0.12, shift: 1, k: 8, longest_s: None },
     scores,
     plain,
     judge: |window, threshold| Judgement::from_scores(&scores(window), threshold),

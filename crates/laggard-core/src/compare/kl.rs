@@ -20,7 +20,7 @@ pub static KL: Method = Method {
     smoothing_s: None,
     cushion: Cushion::RoundedUp { step: 0.1, factor: 2.0 },
     // The least that training can give.
-    untrained: Untrained { factor: 1.5, least: 0.2, shift: 16, k: 3 },
+    untrained: Untrained { factor: 1.5, least: 0.2, shift: 16, k: 3, longest_s: None },
     scores,
     plain,
     judge: |window, threshold| Judgement::from_scores(&scores(window), threshold),

@@ -25,7 +25,7 @@ pub static LIMP: Method = Method {
     day_interval_s: 15,
     smoothing_s: None,
     cushion: Cushion::Factor(1.5),
-    untrained: Untrained { factor: 0.0, least: FOUR_SPREADS, shift: 10, k: 3 },
+    untrained: Untrained { factor: 0.0, least: FOUR_SPREADS, shift: 10, k: 3, longest_s: Some(600) },
     scores,
     plain,
     judge: |window, threshold| Judgement::from_scores(&scores(window), threshold),

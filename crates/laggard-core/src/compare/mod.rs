@@ -116,6 +116,9 @@ pub struct Untrained {
     pub shift: usize,
     /// The filter's `k`.
     pub k: usize,
+    /// On coarse grids, a window is no longer than this many seconds, where that is a sample or more; a quarter of it is new from one to the
+    /// next.
+    pub longest_s: Option<u32>,
 }
 
 /// What a method compares.
@@ -194,7 +197,13 @@ impl Method {
         if is_trained {
             params
         } else {
-            Params { shift: self.untrained.shift, k: self.untrained.k, ..params }
+            let Untrained { shift, k, longest_s, .. } = self.untrained;
+            let longest =
+                longest_s.map_or(usize::MAX, |longest_s| (longest_s / interval_s.max(1)).max(1) as usize);
+            match params.size <= longest {
+                true => Params { shift, k, ..params },
+                false => Params { size: longest, shift: (longest / 4).max(1), k, ..params },
+            }
         }
     }
 

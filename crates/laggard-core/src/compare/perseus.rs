@@ -19,7 +19,7 @@ pub static PERSEUS: Method = Method {
     day_interval_s: 15,
     smoothing_s: None,
     cushion: Cushion::None,
-    untrained: Untrained { factor: 0.0, least: 1.0, shift: 10, k: 3 },
+    untrained: Untrained { factor: 0.0, least: 1.0, shift: 10, k: 3, longest_s: None },
     scores,
     plain,
     judge: |window, threshold| Judgement::from_scores(&scores(window), threshold),

@@ -14,7 +14,7 @@ pub static THRESH: Method = Method {
     day_interval_s: 15,
     smoothing_s: None,
     cushion: Cushion::Factor(2.0),
-    untrained: Untrained { factor: 2.0, least: 0.0, shift: 30, k: 3 },
+    untrained: Untrained { factor: 2.0, least: 0.0, shift: 30, k: 3, longest_s: None },
     scores,
     plain,
     judge: |window, threshold| Judgement::from_scores(&scores(window), threshold),

@@ -53,6 +53,7 @@ causes! {
     SingleLunWorkload "single-lun-workload" "slow because it has a load that its peers do not have";
     Load "load" "it has more to do than its peers, and nothing tells that from the file system's own work: no fault";
     EverybodySlow "everybody-slow" "the same work costs the whole group more than it did: something that all share, or work of another kind; no part differs";
+    SlowTogether "slow-together" "several parts became slow at one moment, and for less than an hour so far: a job that touches them all, or something that they share";
     Silent "silent" "no samples while its peers have some: removed, hung, or not recorded";
     Unknown "unknown" "it differs from its peers; the metrics at hand do not say why";
 }
@@ -63,7 +64,11 @@ impl Cause {
         let role = metric.role();
         match self {
             Cause::DiskHog | Cause::SingleLunWorkload | Cause::Load => role == Role::Work,
-            Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow | Cause::EverybodySlow => role == Role::Cost,
+            Cause::DiskBusy
+            | Cause::DiskStall
+            | Cause::FailSlow
+            | Cause::EverybodySlow
+            | Cause::SlowTogether => role == Role::Cost,
             Cause::ComponentFault | Cause::DrawerError => role == Role::StorageLatency,
             Cause::NetworkHog => role == Role::NetworkVolume,
             Cause::PacketLoss => role == Role::Congestion,

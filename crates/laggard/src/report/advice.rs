@@ -46,6 +46,7 @@ fn next_command(cause: Cause, part: &str, host: Option<&str>) -> String {
         Cause::EverybodySlow => {
             format!("look at what all of {part} share: switch, controllers, power, another workload")
         }
+        Cause::SlowTogether => format!("find the job or the part that {part} and the others share"),
         Cause::Silent => on_host("uptime; lsblk; dmesg -T | tail -50"),
         Cause::Unknown => format!("laggard diagnose … --explain {part}"),
     }

@@ -113,3 +113,58 @@ fn one_bad_file_among_good_ones_is_no_all_clear() {
     let ran = bench.laggard(&["diagnose", "good.csv", "bad.csv", "--format", "json"]);
     is_undecided(&ran, "binary data");
 }
+
+/// Forty servers every ten minutes for a day, as sysstat records by default; the disk of one takes `factor` times as long for a while.
+fn every_ten_minutes(seed: u64, factor: f64, samples: i64) -> String {
+    let mut chance = Chance::new(seed);
+    let mut text = String::from("timestamp,component,tps,rd_sec,wr_sec,await,util\n");
+    for slot in 0..144i64 {
+        let day = 1.0 + 0.5 * (slot as f64 / 23.0).sin();
+        for server in 1..=40 {
+            let is_slow = server == 17 && (60..60 + samples).contains(&slot);
+            let tps = 60.0 * day * (0.25 * chance.normal()).exp();
+            let service_ms = 3.0 * (0.1 * chance.normal()).exp() * if is_slow { factor } else { 1.0 };
+            let busy = (tps * service_ms / 1000.0).min(0.98);
+            let latency = service_ms / (1.0 - busy.min(0.9)) * (0.1 * chance.normal()).exp();
+            let (read, written) = (tps * 40.0 * (0.1 * chance.normal()).exp(), tps * 90.0);
+            let time = 1_700_000_400 + slot * 600;
+            let _ = writeln!(
+                text,
+                "{time},oss{server:02},{tps:.2},{read:.1},{written:.1},{latency:.3},{:.2}",
+                100.0 * busy
+            );
+        }
+    }
+    text
+}
+
+#[test]
+fn samples_of_ten_minutes_show_what_lasts_half_an_hour() {
+    for (factor, samples) in [(20.0, 3), (4.0, 6), (20.0, 18)] {
+        let ran = diagnose(&every_ten_minutes(1, factor, samples), &[]);
+        assert_eq!(names(&ran), ["oss17"], "{factor} times for {samples} samples\n{}", ran.err);
+    }
+    for seed in 2..8 {
+        let ran = diagnose(&every_ten_minutes(seed, 1.0, 0), &[]);
+        assert_eq!((names(&ran), ran.code), (Vec::new(), 0), "seed {seed}");
+    }
+}
+
+#[test]
+fn latencies_alone_every_ten_minutes_show_it_too() {
+    let only = |text: String| {
+        let keep = |line: &str| {
+            let fields: Vec<&str> = line.split(',').collect();
+            format!("{},{},{}\n", fields[0], fields[1], fields[5])
+        };
+        text.lines().map(keep).collect::<String>()
+    };
+    for (factor, samples) in [(20.0, 3), (4.0, 6)] {
+        let ran = diagnose(&only(every_ten_minutes(1, factor, samples)), &[]);
+        assert_eq!(names(&ran), ["oss17"], "{factor} times for {samples} samples\n{}", ran.err);
+    }
+    for seed in 2..8 {
+        let ran = diagnose(&only(every_ten_minutes(seed, 1.0, 0)), &[]);
+        assert_eq!((names(&ran), ran.code), (Vec::new(), 0), "seed {seed}");
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! Above their ninetieth percentile, maxima of blocks fall off about exponentially in the logarithm of the slowness, which is a
 //! power law in the slowness itself. The scale of that fall is known from as many blocks as were seen; members of one block
-//! share jobs and backups, so they count as one. What is not known widens the tail: after `n` blocks the predictive
+//! share jobs and backups, so they count as one, and so do three blocks of one mix of jobs. What is not known widens the tail: after `n` blocks the predictive
 //! distribution of an exponential is `P(excess > x) = (1 + x / (n s))^-n`. On the first day only the violent is beyond it.
 
 use crate::stats::{median, quantile};
@@ -16,6 +16,8 @@ const TAIL: f64 = 0.1;
 const PRIOR_EXCESSES: f64 = 5.0;
 /// ... known from so many blocks.
 const PRIOR_BLOCKS: f64 = 10.0;
+/// A mix of jobs lasts for hours: so many blocks teach as much as one of a time of its own.
+const BLOCKS_OF_A_MIX: f64 = 3.0;
 /// A member whose maxima are this many robust deviations above those of the others is slow for good, and does not teach chance ...
 const SLOW_FOR_GOOD: f64 = 6.0;
 /// ... if they are above this.
@@ -78,7 +80,7 @@ impl Tail {
         let excesses = maxima.iter().filter(|largest| **largest > from).map(|largest| largest - from);
         let (sum, count) = excesses.fold((0.0, 0.0), |(sum, count), excess| (sum + excess, count + 1.0));
         let scale = (sum + PRIOR_EXCESSES * spread) / (count + PRIOR_EXCESSES);
-        Fitted { from, scale, blocks: self.blocks as f64 + PRIOR_BLOCKS }
+        Fitted { from, scale, blocks: self.blocks as f64 / BLOCKS_OF_A_MIX + PRIOR_BLOCKS }
     }
 
     /// The slowness that a block of a healthy member exceeds with this probability.

@@ -24,7 +24,7 @@ use crate::model::metric::Domain;
 use crate::model::{Kind, Metric, Part, Roster};
 use parts::{
     alone, controller_of_servers, dense_part, host_explains, is_unused, lost_attachments, lost_luns, one_job,
-    parts_down,
+    one_moment, parts_down,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,6 +112,16 @@ pub static RULES: &[Rule] = &[
         bounds: &[AT_ONCE],
         ruling: Ruling::Explains,
         step: Step::Together(one_job),
+    },
+    Rule {
+        id: "one-moment",
+        scope: Scope::Site,
+        sentence: "Parts of one group that become slow at one moment, and stay so for less than an hour, did not fail each by itself: a job touches them, or they share something.",
+        clause: "{parts} parts at one moment",
+        origin: "uneven days, simulated: cron jobs over one LUN of every controller",
+        bounds: &[AT_ONCE, MIN_COMPONENTS, TOGETHER_WITHIN],
+        ruling: Ruling::Observes(Cause::SlowTogether),
+        step: Step::Together(one_moment),
     },
     Rule {
         id: "lost-attachment",

@@ -49,7 +49,7 @@ fn every_cause_is_named_by_a_rule_or_a_claim() {
 #[test]
 fn no_cause_is_a_fault_by_one_rule_and_none_by_another() {
     let observed: Vec<Cause> = Cause::ALL.iter().copied().filter(|cause| is_observation(*cause)).collect();
-    assert_eq!(observed, [Cause::SingleLunWorkload, Cause::Load, Cause::EverybodySlow]);
+    assert_eq!(observed, [Cause::SingleLunWorkload, Cause::Load, Cause::EverybodySlow, Cause::SlowTogether]);
     let indicts = |cause: Cause| all().any(|rule| rule.ruling == Ruling::Indicts(Some(cause)));
     assert!(!observed.into_iter().any(indicts));
 }

@@ -407,9 +407,14 @@ fn still_slow(case: &Case) -> bool {
 /// not recorded.
 pub fn slowness_in_latency(seen: &Reading, load: Option<Reading>) -> f64 {
     let load = load.map_or(f64::NAN, |load| load.ratio).max(1.0);
-    match seen.difference() <= negligible_latency(seen) {
-        true => 0.0,
-        false => (seen.level / seen.peer_level / load).ln(),
+    let slowness = (seen.level / seen.peer_level).ln();
+    match seen.difference() {
+        // Without requests there is no latency.
+        _ if seen.level <= 0.0 => f64::NAN,
+        // What is faster tells how much members differ.
+        difference if difference <= 0.0 => slowness,
+        difference if difference <= negligible_latency(seen) => 0.0,
+        _ => slowness - load.ln(),
     }
 }
 

@@ -324,6 +324,50 @@ pub(super) fn one_job(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
     found
 }
 
+/// Slowness of several parts of a group that begins at one moment and has not lasted: the worst part stands for all.
+pub(super) fn one_moment(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
+    let passing = |claim: &Claim| match claim.explained.as_slice() {
+        [id] if claim.cause.is_none() => site.open.get(id).filter(|trouble| {
+            let episode = &trouble.episode;
+            let lasted_s = episode.last.since(episode.first) as f64;
+            !trouble.is_load && episode.is_slowness() && lasted_s < TOGETHER_WITHIN.value
+        }),
+        _ => None,
+    };
+    let key =
+        |claim: &Claim| passing(claim).map(|trouble| (site.component(trouble).group, trouble.episode.first));
+    let (mut slow, mut found): (Vec<Claim>, Vec<Claim>) =
+        claims.into_iter().partition(|claim| key(claim).is_some());
+    slow.sort_by_key(key);
+    let is_next = |a: &Claim, b: &Claim| match (key(a), key(b)) {
+        (Some((group, a)), Some((other, b))) => group == other && b.since(a) as f64 <= AT_ONCE.value,
+        _ => false,
+    };
+    let lengths: Vec<usize> = slow.chunk_by(is_next).map(<[Claim]>::len).collect();
+    for length in lengths {
+        let mut moment: Vec<Claim> = slow.drain(..length).collect();
+        if (length as f64) < MIN_COMPONENTS.value {
+            found.extend(moment);
+            continue;
+        }
+        let impact = |claim: &Claim| passing(claim).map_or(0.0, |trouble| trouble.episode.impact());
+        moment.sort_by(|a, b| impact(b).total_cmp(&impact(a)));
+        let explained = moment.iter().flat_map(|claim| claim.explained.iter().copied()).collect();
+        let numbers = Numbers::of(&[("parts", length as f64)]);
+        let worst = moment.into_iter().next();
+        let cause = Some(Cause::SlowTogether);
+        found.extend(worst.map(|worst| Claim {
+            cause,
+            explained,
+            numbers,
+            is_merged: true,
+            by: None,
+            ..worst
+        }));
+    }
+    found
+}
+
 /// Whether a trouble of the second cause may be a consequence of one of the first.
 fn may_cause(host: Cause, consequence: Cause) -> bool {
     let by_cpu = host == Cause::CpuStarved && consequence == Cause::PacketLoss;

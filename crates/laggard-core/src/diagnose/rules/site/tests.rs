@@ -634,6 +634,26 @@ fn loads_that_begin_at_one_moment_are_one_job() {
 }
 
 #[test]
+fn three_parts_that_become_slow_at_one_moment_and_not_for_an_hour_are_an_observation() {
+    let slow = |server: &str, from: i64, to: i64| {
+        troubles_of(server, &[(Metric::Cost, Relation::High, 2.0, from, to)], false)
+    };
+    let said = |third: i64, to: i64| {
+        let all = [slow("oss1", 100, to), slow("oss2", 200, to), slow("oss3", third, to)];
+        causes(all.concat())
+    };
+    assert_eq!(said(500, 3699), [("oss1".to_string(), Cause::SlowTogether, 3)]);
+    assert_eq!(said(501, 3699).len(), 3, "not at one moment");
+    let lasting = said(500, 3700);
+    assert!(lasting.iter().all(|(_, cause, _)| *cause == Cause::DiskBusy), "an hour: {lasting:?}");
+    assert_eq!(
+        causes([slow("oss1", 100, 900), slow("oss2", 100, 900)].concat()).len(),
+        2,
+        "two are two faults"
+    );
+}
+
+#[test]
 fn a_group_is_slow_at_twice_its_past_with_a_tenth_of_the_time_lost_and_the_same_work() {
     let speaks = |ratio: f64, lost: f64, unlike: f64| {
         everybody_slow(&GroupEffect { effect: ratio.ln(), lost, unlike }, &Without::default()).is_some()
@@ -684,8 +704,8 @@ fn both_of_two_disks_name_their_server_and_two_of_three_do_not() {
     assert_eq!(slow_disks(&[3, 20, 20], &[(0, 0), (0, 1), (0, 2)]), [server("oss0")]);
     let all_of_one = slow_disks(&[4], &[(0, 0), (0, 1), (0, 2)]);
     assert_eq!(
-        all_of_one.len(),
-        3,
-        "with nothing outside to compare with, no part is accused: {all_of_one:?}"
+        all_of_one,
+        [(Kind::Device, "oss0:sd0".to_string())],
+        "with nothing outside to compare with, no part is accused: they are slow together"
     );
 }

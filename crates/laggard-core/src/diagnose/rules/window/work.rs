@@ -62,10 +62,12 @@ fn lost_allowed(account: &Account) -> f64 {
 
 /// How slow a device is beyond what unlike work may explain, as a logarithm: what the budget is held against.
 pub fn slowness_for_work(account: &Account) -> f64 {
-    if account.lost() < lost_allowed(account) {
-        return 0.0;
+    match account.effect {
+        // What is faster tells how much members differ.
+        effect if effect <= 0.0 => effect,
+        _ if account.lost() < lost_allowed(account) => 0.0,
+        effect => effect - unlikeness(&account.unlike).ln(),
     }
-    account.effect - unlikeness(&account.unlike).ln()
 }
 
 pub(super) fn unlike_work(case: &Case) -> Option<Numbers> {
