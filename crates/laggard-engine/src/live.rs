@@ -1,5 +1,6 @@
 //! The same diagnosis over files that are still written: what is new, when it is new.
 
+use crate::noted::Noted;
 use crate::{EngineError, Listener, Loaded, Session, Source, Warning, Wishes};
 use laggard_core::diagnose::{Diagnoser, Incident};
 use laggard_core::model::Metric;
@@ -65,7 +66,8 @@ pub fn follow(
     let mut reported = BTreeMap::new();
     await_first(&source.paths, listener)?;
     loop {
-        let Loaded { mut recording, roster } = source.load(listener)?;
+        let noted = Noted::new(listener);
+        let Loaded { mut recording, roster } = source.load(&noted)?;
         if recording.hosts().iter().next().is_none() {
             return Err(EngineError::NothingToFollow("--follow"));
         }
@@ -74,7 +76,8 @@ pub fn follow(
         {
             recording.limit(to_s - LOOK_BACK_S, i64::MAX);
         }
-        let config = wishes.plan(&recording, &roster, listener)?;
+        let mut config = wishes.plan(&recording, &roster, &noted)?;
+        config.incomplete = noted.incomplete(&roster);
         let interval_s = config.interval_s;
         let mut live = Live::new(&recording, &roster, &source.paths, interval_s, Metric::is_used);
         drop(recording);
@@ -82,7 +85,10 @@ pub fn follow(
         let mut is_first = true;
         loop {
             let look = live.look(|sample| diagnoser.push(sample));
-            look.unread.into_iter().for_each(|what| listener.warn(&Warning::Unread(what)));
+            for what in look.unread {
+                listener.warn(&Warning::Unread(what));
+                diagnoser.note_lost();
+            }
             diagnoser.drain();
             let diagnosis = diagnoser.diagnosis();
             let session = Session::new(Aligned::nothing(interval_s), &diagnoser, diagnosis, Vec::new());

@@ -2,9 +2,11 @@
 
 use crate::{Listener, Stage, Warning};
 use laggard_core::diagnose::Incomplete;
+use laggard_core::ids::ComponentId;
 use laggard_core::model::Roster;
 use laggard_store::Lost;
 use std::cell::RefCell;
+use std::collections::HashMap;
 
 /// Passes everything on, and remembers the warnings.
 pub struct Noted<'a> {
@@ -21,14 +23,24 @@ impl<'a> Noted<'a> {
     /// The components of which samples were lost, merged or not understood so far.
     pub fn incomplete(&self, roster: &Roster) -> Incomplete {
         let mut incomplete = Incomplete::default();
+        let mut of_name: HashMap<&str, Vec<ComponentId>> = HashMap::new();
+        for (id, component) in roster.components.enumerate() {
+            of_name.entry(&component.name).or_default().push(id);
+            for part in &component.parts {
+                of_name.entry(&part.name).or_default().push(id);
+            }
+        }
         for warning in self.warnings.borrow().iter() {
             match warning.lost() {
                 Lost::Nothing => {}
                 Lost::Unknown => incomplete.is_of_others = true,
                 Lost::Of(names) => {
-                    let known: Vec<_> = names.iter().map(|name| roster.components_of(name)).collect();
-                    incomplete.is_of_others |= known.iter().any(Vec::is_empty);
-                    incomplete.components.extend(known.into_iter().flatten());
+                    for name in &names {
+                        match of_name.get(name.as_str()) {
+                            Some(known) => incomplete.components.extend(known),
+                            None => incomplete.is_of_others = true,
+                        }
+                    }
                 }
             }
         }

@@ -3,20 +3,21 @@
 use crate::{Listener, Warning};
 use laggard_core::model::{Metric, hosts};
 use laggard_core::stats::median;
-use laggard_store::Recording;
+use laggard_store::{Recording, align};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Half of all requests are faster than this on no device: the latency is in seconds. Flash answers in 0.08 ms.
 const FASTEST_MS: f64 = 0.05;
 /// Half of all requests are slower than this on no file system that works: the latency is in microseconds.
 const SLOWEST_MS: f64 = 5000.0;
-/// Clocks that differ by less are not told from collectors that were started one after the other.
+/// Clocks that differ by less, or by less than two samples, are not told from collectors that were started one after the other.
 const MIN_CLOCK_OFFSET_S: i64 = 60;
 
 /// Warns of what is not plausible.
 pub fn check(recording: &Recording, listener: &dyn Listener) {
     check_unit(recording, listener);
-    check_clocks(&recording.spans(), listener);
+    let interval_s = align::intervals(recording, Metric::is_used).map_or(1, |found| found.usual_s);
+    check_clocks(&recording.spans(), interval_s, listener);
 }
 
 /// A latency that no device has is a latency in another unit. Only inputs that do not say their unit are asked.
@@ -34,7 +35,7 @@ fn check_unit(recording: &Recording, listener: &dyn Listener) {
 }
 
 /// A host that was recorded as long as the others, but earlier or later by minutes, has another clock.
-fn check_clocks(spans: &BTreeMap<String, (i64, i64)>, listener: &dyn Listener) {
+fn check_clocks(spans: &BTreeMap<String, (i64, i64)>, interval_s: i64, listener: &dyn Listener) {
     let middle = |of: fn(&(i64, i64)) -> i64| {
         median(&mut spans.values().map(|span| of(span) as f64).collect::<Vec<_>>())
     };
@@ -43,7 +44,7 @@ fn check_clocks(spans: &BTreeMap<String, (i64, i64)>, listener: &dyn Listener) {
     let is_off = |span: &(i64, i64)| {
         let (first, last) = offset(span);
         let is_alike = (first - last).abs() <= 0.1 * first.abs();
-        is_alike && first.abs() >= MIN_CLOCK_OFFSET_S as f64
+        is_alike && first.abs() >= MIN_CLOCK_OFFSET_S.max(2 * interval_s) as f64
     };
     let off: BTreeMap<&String, i64> = spans
         .iter()
@@ -113,7 +114,7 @@ mod tests {
                 (format!("oss{host}"), (1_000 + first, 9_000 + last))
             });
             let heard = Heard::default();
-            check_clocks(&spans.collect(), &heard);
+            check_clocks(&spans.collect(), 15, &heard);
             match heard.0.into_inner().as_slice() {
                 [Warning::ClockOff { folded, largest_s, .. }] => Some((folded.clone(), *largest_s)),
                 [] => None,

@@ -70,7 +70,7 @@ const COMPONENT_NAMES: &[&str] = &[
 ];
 
 const DEVICE_NAMES: &[&str] = &["disk_id", "disk", "device", "dev", "lun", "ost", "volume", "drive"];
-const HOST_NAMES: &[&str] = &["host", "hostname", "node", "instance", "server"];
+const HOST_NAMES: &[&str] = &["host", "hostname", "node", "instance"];
 
 /// Which column is what: `time=ts,component=disk_id,await=latency:us`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -249,6 +249,7 @@ pub fn read(
         unread: 0,
         repeated: 0,
         merged: BTreeSet::new(),
+        is_fractional: false,
     };
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
@@ -293,6 +294,8 @@ struct Rows<'a> {
     /// Values whose component, metric and time came before, and of which components.
     repeated: u64,
     merged: BTreeSet<usize>,
+    /// The time of this row has a fraction of a second.
+    is_fractional: bool,
 }
 
 impl Rows<'_> {
@@ -348,7 +351,11 @@ impl Rows<'_> {
         let (mut server, mut group, mut name, mut value) = (None, None, None, None);
         for index in 0..self.columns.len() {
             match self.columns[index] {
-                Some(Column::Time) => at = self.time(field(record, index), line),
+                Some(Column::Time) => {
+                    let text = field(record, index);
+                    self.is_fractional = text.contains(&b'.');
+                    at = self.time(text, line);
+                }
                 Some(Column::Component) => of = Some(field(record, index)),
                 Some(Column::Host) => host = Some(field(record, index)),
                 Some(Column::Server) => server = Some(field(record, index)),
@@ -474,8 +481,11 @@ impl Rows<'_> {
             }
             Ordering::Equal => {
                 let name = name();
-                self.repeated += 1;
-                self.merged.insert(component);
+                // Fractions of a second are cut off: two samples in one are no mistake.
+                if !self.is_fractional {
+                    self.repeated += 1;
+                    self.merged.insert(component);
+                }
                 self.problem(line, "repeated", || {
                     format!("{metric} of `{name}` has this time already; the last sample counts")
                 });
@@ -508,7 +518,8 @@ enum Number {
 fn number(text: &[u8]) -> Number {
     let Ok(text) = std::str::from_utf8(text) else { return Number::Bad };
     match text.parse::<f64>() {
-        Ok(value) if value.is_nan() => Number::Missing,
+        // Tools that have no value write -1.
+        Ok(value) if value.is_nan() || value == -1.0 => Number::Missing,
         Ok(value) if (0.0..=MOST).contains(&value) => Number::Value(value),
         Ok(_) => Number::Impossible,
         Err(_) => match text.to_ascii_lowercase().as_str() {

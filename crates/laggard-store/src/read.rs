@@ -115,9 +115,12 @@ pub fn read_with(
 /// A hundredth of the samples of an input: more than that are not single bad rows.
 const MANY: u64 = 100;
 
+/// Fewer than this are single ones in any input.
+const FEW: u64 = 10;
+
 /// Whether so many of all are more than single ones.
 pub(crate) fn is_many(count: u64, all: u64) -> bool {
-    count * MANY > all
+    count >= FEW && count * MANY > all
 }
 
 /// What an input is, by its first bytes.

@@ -73,7 +73,7 @@ impl Diagnoser {
     /// The rule that says that a trouble in a group is not worth a report, if one does.
     fn not_reported(&self, group: GroupId, episode: &Episode) -> Option<Spoken> {
         let (windows, is_trained) = (self.groups[group].windows, self.config.thresholds.is_some());
-        let impact = Impact::new(episode, windows, self.shift_s(), is_trained, self.is_calibrated(group));
+        let impact = Impact::new(episode, windows, self.shift_s(), is_trained);
         impact.excused(&self.config.without)
     }
 
@@ -221,7 +221,7 @@ impl Diagnoser {
     ) -> ComponentVerdict {
         let history = &self.histories[component];
         let group = undecided[self.roster.components[component].group].as_ref();
-        let is_incomplete = self.config.incomplete.components.contains(&component);
+        let is_incomplete = self.config.incomplete.components.binary_search(&component).is_ok();
         let windows = ComponentWindows { is_incomplete, ..history.windows };
         let own = || site::undecided_component(&windows, &self.config.without);
         let verdict = match group.cloned().or_else(own) {

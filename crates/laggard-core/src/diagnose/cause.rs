@@ -53,7 +53,7 @@ causes! {
     SingleLunWorkload "single-lun-workload" "slow because it has a load that its peers do not have";
     Load "load" "it has more to do than its peers, and nothing tells that from the file system's own work: no fault";
     EverybodySlow "everybody-slow" "the same work costs the whole group more than it did: something that all share, or work of another kind; no part differs";
-    SlowTogether "slow-together" "several parts became slow at one moment, and for less than an hour so far: a job that touches them all, or something that they share";
+    SlowTogether "slow-together" "several parts became slow at one moment, and were well again within the hour: a job that touches them all, or something that they share";
     Silent "silent" "no samples while its peers have some: removed, hung, or not recorded";
     Unknown "unknown" "it differs from its peers; the metrics at hand do not say why";
 }

@@ -7,7 +7,7 @@ use super::ledger::SlowPiece;
 use crate::compare::Method;
 use crate::ids::UnixSeconds;
 use crate::model::Metric;
-use crate::model::metric::{Domain, Role};
+use crate::model::metric::Domain;
 use std::collections::BTreeMap;
 
 /// One anomalous window of one component in one metric.
@@ -170,9 +170,9 @@ pub struct Episode {
     pub evidence: BTreeMap<Metric, Evidence>,
     /// Pieces of time in which a device was slow for its work, the first of them.
     pub slow: Vec<SlowPiece>,
-    /// Windows of cost or latency indicted ...
-    pub is_slow: bool,
-    /// ... and windows of something else.
+    /// Windows of slowness, of which it was known how rare that is, indicted ...
+    pub is_calibrated: bool,
+    /// ... and windows of something else, or of a time in which it was not known.
     pub is_other: bool,
     /// The rarest that it was, where it was rarer than the budget of false alarms.
     pub alarm: Option<Alarm>,
@@ -188,8 +188,10 @@ impl Episode {
         self.slow.extend(slow.iter().take(left));
     }
 
-    /// Keeps the rarest alarm.
-    pub fn note_alarm(&mut self, alarm: Option<Alarm>) {
+    /// Keeps the rarest alarm, and whether it was known in all windows how rare the slowness is.
+    pub fn note_alarm(&mut self, alarm: Option<Alarm>, is_calibrated: bool) {
+        self.is_calibrated |= is_calibrated;
+        self.is_other |= !is_calibrated;
         let rarer = |known: Alarm, other: Alarm| if other.rate < known.rate { other } else { known };
         self.alarm = match (self.alarm, alarm) {
             (Some(known), Some(other)) => Some(rarer(known, other)),
@@ -206,10 +208,6 @@ impl Episode {
         seen: Observation,
     ) {
         let is_new = self.evidence.is_empty();
-        let is_slow =
-            matches!(metric.role(), Role::Cost | Role::StorageLatency) && seen.relation == Relation::High;
-        self.is_slow |= is_slow;
-        self.is_other |= !is_slow;
         self.first = if is_new { onset } else { self.first.min(onset) };
         self.last = if is_new { seen.to } else { self.last.max(seen.to) };
         self.evidence
@@ -242,9 +240,9 @@ impl Episode {
         f64::from(self.persistence) * self.severity()
     }
 
-    /// Whether a device took longer for its work, or answered later, and nothing else indicted it.
-    pub fn is_slowness(&self) -> bool {
-        self.is_slow && !self.is_other
+    /// Whether all that indicted is slowness of which it was known how rare it is.
+    pub fn is_calibrated(&self) -> bool {
+        self.is_calibrated && !self.is_other
     }
 
     /// Whether any metric mostly relates to the peers like this.

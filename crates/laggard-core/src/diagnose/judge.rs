@@ -107,6 +107,7 @@ impl Track {
         let mut judged = Judged::nothing(scored.members.len());
         let all_are_candidates = !bench.without.asks(window::threshold_rule());
         let mut usual_variation = None;
+        let is_calibrated = self.calibration.as_ref().is_some_and(Calibration::is_known);
         let alarms = self.alarms(scored, &bench);
         for (row, &member) in scored.members.iter().enumerate() {
             let last_seen = bench.attendance.last_seen(member);
@@ -198,8 +199,9 @@ impl Track {
                 Some(ledger) => ledger.slow_pieces(member, ledger.new_pieces()),
                 None => Vec::new(),
             };
-            let finding =
-                Finding { metric: scored.metric, method: self.scorer.method, onset, seen, slow, alarm };
+            let is_calibrated = is_calibrated && decision.relation == Relation::High;
+            let method = self.scorer.method;
+            let finding = Finding { metric: scored.metric, method, onset, seen, slow, alarm, is_calibrated };
             judged.found.push(Found { row, finding });
         }
         judged

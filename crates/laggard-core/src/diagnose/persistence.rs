@@ -118,6 +118,8 @@ pub struct Finding {
     pub slow: Vec<SlowPiece>,
     /// It is rarer than the budget of false alarms.
     pub alarm: Option<Alarm>,
+    /// It was known then how rare such a slowness is.
+    pub is_calibrated: bool,
 }
 
 /// A trouble is over when it was not seen in so many windows, or its accumulator is zero.
@@ -212,7 +214,7 @@ impl History {
         open.episode.domain = strand.domain;
         open.episode.observe(finding.metric, finding.method, finding.onset, finding.seen);
         open.episode.note_slow(&finding.slow);
-        open.episode.note_alarm(finding.alarm);
+        open.episode.note_alarm(finding.alarm, finding.is_calibrated);
     }
 
     /// An anomalous window is complete.
@@ -366,6 +368,7 @@ mod tests {
             seen,
             slow: Vec::new(),
             alarm: None,
+            is_calibrated: false,
         }
     }
 

@@ -3,7 +3,7 @@
 //! Order only: what decides stands in [rules](super::rules). Memory is bounded by the components and the windows, not by the
 //! length of the recording. What comes out depends on the samples only, never on how they were cut into chunks.
 
-use super::budget::{Calibration, Rate};
+use super::budget::Rate;
 use super::case::{Context, Relation, Surroundings};
 use super::evidence::Episode;
 use super::gaps::{Attendance, Gap, GapReason, Hole, MOST_GAPS};
@@ -76,7 +76,7 @@ pub struct Config {
 /// Samples that were lost, merged with others or not understood before they came here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Incomplete {
-    /// Of these components.
+    /// Of these components, ascending.
     pub components: Vec<ComponentId>,
     /// Of others, which are not known.
     pub is_of_others: bool,
@@ -669,9 +669,9 @@ impl Diagnoser {
         self.groups[group].windows += 1;
         let windows = self.groups[group].windows;
         let (without, shift_s) = (self.config.without.clone(), self.shift_s());
-        let (is_trained, is_calibrated) = (self.config.thresholds.is_some(), self.is_calibrated(group));
+        let is_trained = self.config.thresholds.is_some();
         let excused = |episode: &Episode| {
-            let impact = Impact::new(episode, windows, shift_s, is_trained, is_calibrated);
+            let impact = Impact::new(episode, windows, shift_s, is_trained);
             impact.excused(&without)
         };
         let mut ranking = Vec::new();
@@ -706,15 +706,6 @@ impl Diagnoser {
         self.events.push(Event::Persistence { time, group, ranking });
     }
 
-    /// Whether it is known how rare a slowness is in a group.
-    pub(super) fn is_calibrated(&self, group: GroupId) -> bool {
-        let known = |metric: Metric| {
-            let track = &self.tracks[self.track_of[group][metric as usize]?];
-            track.calibration.as_ref()
-        };
-        [Metric::Cost, Metric::Await].into_iter().filter_map(known).any(Calibration::is_known)
-    }
-
     /// Seconds from one window of the main method to the next.
     pub(super) fn shift_s(&self) -> f64 {
         self.params.shift as f64 * f64::from(self.config.interval_s)
@@ -734,6 +725,9 @@ impl Diagnoser {
         let Place { group, member } = self.places[component];
         for track in self.tracks.iter_mut().filter(|track| track.scorer.group == group) {
             track.memory.filters[member].clear();
+            if let Some(calibration) = &mut track.calibration {
+                calibration.forget(member);
+            }
             track.scorer.resolve(member, slot);
         }
         if let Some(gathering) = &mut self.groups[group].gathering {

@@ -17,6 +17,8 @@ struct Length {
     now: f32,
     /// The largest slowness of the block that is being filled.
     largest: f32,
+    /// It was rarer than the budget in this block: it does not teach what chance is.
+    is_alarmed: bool,
 }
 
 impl Default for Length {
@@ -28,6 +30,7 @@ impl Default for Length {
             quarters: [f32::NEG_INFINITY; 4],
             now: f32::NEG_INFINITY,
             largest: f32::NEG_INFINITY,
+            is_alarmed: false,
         }
     }
 }
@@ -58,8 +61,6 @@ impl Length {
 #[derive(Debug, Clone, Default)]
 pub struct Lengths {
     lengths: [Length; LENGTHS],
-    /// It was rarer than the budget in this block: it does not teach what chance is.
-    pub is_alarmed: bool,
 }
 
 impl Lengths {
@@ -75,13 +76,20 @@ impl Lengths {
         self.lengths[length].now
     }
 
+    /// The slowness of the last quarter of a length.
+    pub fn newest(&self, length: usize) -> f32 {
+        self.lengths[length].quarters[3]
+    }
+
+    /// It is rarer than the budget: what it shows in the blocks of now does not teach what chance is.
+    pub fn note_alarm(&mut self) {
+        self.lengths.iter_mut().for_each(|length| length.is_alarmed = true);
+    }
+
     /// The largest slowness of the block that ends; nothing where none is known, or it was an alarm.
     pub fn end_block(&mut self, length: usize) -> Option<f32> {
         let largest = std::mem::replace(&mut self.lengths[length].largest, f32::NEG_INFINITY);
-        let is_alarmed = self.is_alarmed;
-        if length == 0 {
-            self.is_alarmed = false;
-        }
+        let is_alarmed = std::mem::take(&mut self.lengths[length].is_alarmed);
         (largest.is_finite() && !is_alarmed).then_some(largest)
     }
 }
@@ -119,6 +127,6 @@ mod tests {
 
     #[test]
     fn the_state_of_a_member_is_small() {
-        assert!(size_of::<Lengths>() <= 256, "{}", size_of::<Lengths>());
+        assert!(size_of::<Lengths>() <= 320, "{}", size_of::<Lengths>());
     }
 }

@@ -9,6 +9,7 @@
 pub mod lengths;
 pub mod tail;
 
+use crate::ids::MemberIndex;
 use crate::stats::Spread;
 use lengths::{LENGTHS, Lengths, QUARTERS};
 use tail::Tail;
@@ -83,6 +84,11 @@ impl Calibration {
         }
     }
 
+    /// A member was repaired: what it showed is history.
+    pub fn forget(&mut self, member: MemberIndex) {
+        self.members[member.index()] = Lengths::default();
+    }
+
     /// Windows of a block.
     fn block(&self, length: usize) -> u64 {
         let shortest = (BLOCK_S / self.shift_s).ceil() as u64;
@@ -133,8 +139,12 @@ impl Calibration {
 
     fn alarm(&mut self, member: usize, rate: Rate, parts: usize) -> Option<Alarm> {
         let alarm = |length: usize| {
-            let slowness = f64::from(self.members[member].now(length));
-            (slowness >= self.bars[length]).then(|| Alarm {
+            let (known, bar) = (&self.members[member], self.bars[length]);
+            let slowness = f64::from(known.now(length));
+            // It goes on: the last quarter shows it, and the last windows do not contradict.
+            let is_now =
+                f64::from(known.newest(length)) >= bar && f64::from(known.now(0)) >= STILL_SLOW * bar;
+            (bar.is_finite() && slowness >= bar && is_now).then(|| Alarm {
                 seconds: self.seconds(length),
                 slowness,
                 bar: self.bars[length],
@@ -142,11 +152,13 @@ impl Calibration {
             })
         };
         let found = (0..LENGTHS).filter_map(alarm).min_by(|a, b| a.rate.total_cmp(&b.rate))?;
-        self.members[member].is_alarmed = true;
+        self.members[member].note_alarm();
         Some(found)
     }
 }
 
+/// Share of the bar that the last windows show where a slowness goes on.
+const STILL_SLOW: f64 = 0.5;
 /// Windows of healthy members differ by at least this.
 const MIN_SPREAD: f64 = 0.01;
 /// A slowness by this factor is seen in samples of any length only if it lasts for long: the excess over the peers that is believed falls

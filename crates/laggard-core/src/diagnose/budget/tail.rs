@@ -44,7 +44,8 @@ struct Fitted {
 impl Tail {
     /// Takes the largest slowness of every member in a block, nothing of those that do not teach; and the spread of windows so far.
     pub fn push_block(&mut self, maxima: Vec<Option<f32>>, spread: f64) {
-        self.blocks += 1;
+        // A block in which nobody did anything teaches nothing.
+        self.blocks += u64::from(maxima.iter().any(Option::is_some));
         let known = maxima.into_iter().enumerate();
         self.maxima.extend(known.filter_map(|(member, largest)| Some((member as u32, largest?))));
         while self.maxima.len() > MOST_MAXIMA {

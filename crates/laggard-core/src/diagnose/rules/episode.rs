@@ -551,20 +551,14 @@ pub struct Impact {
 
 impl Impact {
     /// Of an episode in a group of which so many windows were judged.
-    pub fn new(
-        episode: &Episode,
-        windows: u64,
-        shift_s: f64,
-        is_trained: bool,
-        is_calibrated: bool,
-    ) -> Impact {
+    pub fn new(episode: &Episode, windows: u64, shift_s: f64, is_trained: bool) -> Impact {
         Impact {
             impact: episode.impact(),
             windows,
             shift_s,
             is_trained,
             is_alarm: episode.alarm.is_some(),
-            is_calibrated: is_calibrated && episode.is_slowness(),
+            is_calibrated: episode.is_calibrated(),
         }
     }
 
@@ -594,7 +588,7 @@ fn within_budget(trouble: &Impact) -> Option<Numbers> {
 
 fn impact(trouble: &Impact) -> Option<Numbers> {
     let needed = trouble.min_impact();
-    (trouble.impact < needed && !trouble.is_calibrated)
+    (trouble.impact < needed && !trouble.is_calibrated && !trouble.is_alarm)
         .then(|| Numbers::of(&[("impact", trouble.impact), ("needed", needed)]))
 }
 

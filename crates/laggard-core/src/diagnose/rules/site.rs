@@ -20,7 +20,7 @@ use crate::diagnose::persistence::{OVER_AFTER, Trouble};
 use crate::grid::{FEWEST_PEERS, Params};
 use crate::ids::{ComponentId, UnixSeconds};
 use crate::model::groups::Component;
-use crate::model::metric::Domain;
+use crate::model::metric::{Domain, Role};
 use crate::model::{Kind, Metric, Part, Roster};
 use parts::{
     alone, controller_of_servers, dense_part, host_explains, is_unused, lost_attachments, lost_luns, one_job,
@@ -116,7 +116,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         id: "one-moment",
         scope: Scope::Site,
-        sentence: "Parts of one group that become slow at one moment, and stay so for less than an hour, did not fail each by itself: a job touches them, or they share something.",
+        sentence: "Parts of one group that become slow at one moment, and are well again within the hour, did not fail each by itself: a job touches them, or they share something.",
         clause: "{parts} parts at one moment",
         origin: "uneven days, simulated: cron jobs over one LUN of every controller",
         bounds: &[AT_ONCE, MIN_COMPONENTS, TOGETHER_WITHIN],

@@ -407,7 +407,7 @@ fn still_slow(case: &Case) -> bool {
 /// not recorded.
 pub fn slowness_in_latency(seen: &Reading, load: Option<Reading>) -> f64 {
     let load = load.map_or(f64::NAN, |load| load.ratio).max(1.0);
-    let slowness = (seen.level / seen.peer_level).ln();
+    let slowness = seen.ratio.ln();
     match seen.difference() {
         // Without requests there is no latency.
         _ if seen.level <= 0.0 => f64::NAN,

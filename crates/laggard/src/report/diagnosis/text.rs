@@ -1,9 +1,9 @@
 //! Text: reads like an answer. One line per problem, worst first, with the next command; evidence on request.
 
 use crate::report::{advice, sentences};
-use laggard_core::diagnose::{Incident, Verdict};
+use laggard_core::diagnose::{Cause, Incident, Verdict};
 use laggard_core::ids::ComponentId;
-use laggard_core::model::{Kind, hosts};
+use laggard_core::model::hosts;
 use laggard_engine::{Explanation, Session};
 use laggard_store::time;
 use std::fmt::Write;
@@ -78,7 +78,8 @@ fn observations(out: &mut String, session: &Session) {
     for observation in observations.iter().take(SHOWN) {
         let (cause, when) = (observation.cause.name(), sentences::when(observation));
         let shown = sentences::summary(session, observation);
-        let what = if observation.kind == Kind::Group { "no part to blame" } else { "load, no fault" };
+        let is_shared = matches!(observation.cause, Cause::EverybodySlow | Cause::SlowTogether);
+        let what = if is_shared { "no part to blame" } else { "load, no fault" };
         let _ = writeln!(out, "  {what}: {}  {cause}  {when}  {shown}", observation.component);
     }
     let more = observations.len().saturating_sub(SHOWN);

@@ -254,4 +254,5 @@ fn a_slowness_is_reported_if_it_is_rarer_than_the_budget_once_chance_is_known() 
     };
     assert_eq!([excused(true, true, 1.0), excused(true, false, 1e3)], [None, Some("budget")]);
     assert_eq!([excused(false, false, 1.0), excused(false, false, 1e3)], [Some("impact"), None]);
+    assert_eq!(excused(false, true, 1.0), None, "an alarm is reported, whatever else was seen");
 }

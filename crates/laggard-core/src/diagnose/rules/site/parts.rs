@@ -324,13 +324,23 @@ pub(super) fn one_job(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
     found
 }
 
-/// Slowness of several parts of a group that begins at one moment and has not lasted: the worst part stands for all.
+/// Whether a device took longer for its work, or answered later, and is neither loaded nor silent.
+fn is_slow(episode: &Episode) -> bool {
+    let shows = |role: Role| {
+        let mut evidence = episode.evidence.iter().filter(|(metric, _)| metric.role() == role);
+        evidence.any(|(_, seen)| seen.relation() == Relation::High)
+    };
+    (shows(Role::Cost) || shows(Role::StorageLatency)) && !shows(Role::Work) && !is_unused(episode)
+}
+
+/// Slowness of several parts of a group that begins at one moment and is over within the hour: the worst part stands for all.
 pub(super) fn one_moment(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
     let passing = |claim: &Claim| match claim.explained.as_slice() {
         [id] if claim.cause.is_none() => site.open.get(id).filter(|trouble| {
             let episode = &trouble.episode;
             let lasted_s = episode.last.since(episode.first) as f64;
-            !trouble.is_load && episode.is_slowness() && lasted_s < TOGETHER_WITHIN.value
+            let is_over = !trouble.is_open && lasted_s < TOGETHER_WITHIN.value;
+            !trouble.is_load && episode.domain == Domain::Storage && is_slow(episode) && is_over
         }),
         _ => None,
     };
@@ -339,12 +349,12 @@ pub(super) fn one_moment(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
     let (mut slow, mut found): (Vec<Claim>, Vec<Claim>) =
         claims.into_iter().partition(|claim| key(claim).is_some());
     slow.sort_by_key(key);
-    let is_next = |a: &Claim, b: &Claim| match (key(a), key(b)) {
-        (Some((group, a)), Some((other, b))) => group == other && b.since(a) as f64 <= AT_ONCE.value,
-        _ => false,
-    };
-    let lengths: Vec<usize> = slow.chunk_by(is_next).map(<[Claim]>::len).collect();
-    for length in lengths {
+    while let Some((group, first)) = slow.first().and_then(key) {
+        let is_of_moment = |claim: &&Claim| {
+            key(claim)
+                .is_some_and(|(other, since)| group == other && since.since(first) as f64 <= AT_ONCE.value)
+        };
+        let length = slow.iter().take_while(is_of_moment).count().max(1);
         let mut moment: Vec<Claim> = slow.drain(..length).collect();
         if (length as f64) < MIN_COMPONENTS.value {
             found.extend(moment);

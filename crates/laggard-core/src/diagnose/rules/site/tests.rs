@@ -642,9 +642,9 @@ fn three_parts_that_become_slow_at_one_moment_and_not_for_an_hour_are_an_observa
         let all = [slow("oss1", 100, to), slow("oss2", 200, to), slow("oss3", third, to)];
         causes(all.concat())
     };
-    assert_eq!(said(500, 3699), [("oss1".to_string(), Cause::SlowTogether, 3)]);
-    assert_eq!(said(501, 3699).len(), 3, "not at one moment");
-    let lasting = said(500, 3700);
+    assert_eq!(said(400, 3699), [("oss1".to_string(), Cause::SlowTogether, 3)]);
+    assert_eq!(said(401, 3699).len(), 3, "not at one moment");
+    let lasting = said(400, 3800);
     assert!(lasting.iter().all(|(_, cause, _)| *cause == Cause::DiskBusy), "an hour: {lasting:?}");
     assert_eq!(
         causes([slow("oss1", 100, 900), slow("oss2", 100, 900)].concat()).len(),
