@@ -1,7 +1,7 @@
 //! The facts that window rules look at: one component in one window, metric by metric, beside its peers.
 
 use super::bound::{Bound, QUARTER, TENTH};
-use super::budget::Alarm;
+use super::budget::Rarity;
 use super::ledger::{Account, Accounts};
 use super::score::ScoredWindow;
 use crate::compare::Score;
@@ -232,8 +232,8 @@ pub struct Case<'a> {
     pub member: MemberIndex,
     /// The most that it had beyond its peers since it began to stand out, and that was explained as a load. 0 without one.
     pub explained: f64,
-    /// A slowness that is rarer than the budget of false alarms, at some length of time that ends now.
-    pub alarm: Option<Alarm>,
+    /// How rare its slowness is, at the length of time at which it is rarest, once that is known.
+    pub rarity: Option<Rarity>,
     /// Everything else that is known of the group in this window.
     pub surroundings: Surroundings<'a>,
 }

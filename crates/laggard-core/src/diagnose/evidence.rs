@@ -1,9 +1,10 @@
 //! What speaks against a component: per metric, and gathered over one episode.
 
 use super::bound::{Bound, THREE_TIMES};
-use super::budget::Alarm;
+use super::budget::Rarity;
 use super::case::{Reading, Relation};
 use super::ledger::SlowPiece;
+use super::persistence::Finding;
 use crate::compare::Method;
 use crate::ids::UnixSeconds;
 use crate::model::Metric;
@@ -174,8 +175,10 @@ pub struct Episode {
     pub is_calibrated: bool,
     /// ... and windows of something else, or of a time in which it was not known.
     pub is_other: bool,
-    /// The rarest that it was, where it was rarer than the budget of false alarms.
-    pub alarm: Option<Alarm>,
+    /// Rarer than the budget of false alarms in any window ...
+    pub is_rare: bool,
+    /// ... and the rarest that it was.
+    pub rarity: Option<Rarity>,
 }
 
 /// So many pieces tell what kind of slowness it is.
@@ -188,15 +191,16 @@ impl Episode {
         self.slow.extend(slow.iter().take(left));
     }
 
-    /// Keeps the rarest alarm, and whether it was known in all windows how rare the slowness is.
-    pub fn note_alarm(&mut self, alarm: Option<Alarm>, is_calibrated: bool) {
-        self.is_calibrated |= is_calibrated;
-        self.is_other |= !is_calibrated;
-        let rarer = |known: Alarm, other: Alarm| if other.rate < known.rate { other } else { known };
-        self.alarm = match (self.alarm, alarm) {
-            (Some(known), Some(other)) => Some(rarer(known, other)),
-            (known, other) => known.or(other),
+    /// Keeps how rare it was at its rarest, and whether that was known in all windows.
+    pub fn note_rarity(&mut self, finding: &Finding) {
+        self.is_calibrated |= finding.is_calibrated;
+        self.is_other |= !finding.is_calibrated;
+        let rarity = finding.rarity.filter(|_| finding.is_rare || !self.is_rare);
+        let is_rarer = |other: &Rarity| {
+            finding.is_rare && !self.is_rare || self.rarity.is_none_or(|known| other.rate < known.rate)
         };
+        self.rarity = rarity.filter(is_rarer).or(self.rarity);
+        self.is_rare |= finding.is_rare;
     }
 
     /// Adds an anomalous window.

@@ -1,6 +1,6 @@
 //! One scored window under the rules: which members are anomalous now, and what speaks against them.
 
-use super::budget::{Alarm, Calibration, Rate};
+use super::budget::{Calibration, Rarity, Rate};
 use super::case::{Case, Context, Levels, Reading, Relation, Surroundings};
 use super::evidence::Observation;
 use super::gaps::Attendance;
@@ -108,15 +108,16 @@ impl Track {
         let all_are_candidates = !bench.without.asks(window::threshold_rule());
         let mut usual_variation = None;
         let is_calibrated = self.calibration.as_ref().is_some_and(Calibration::is_known);
-        let alarms = self.alarms(scored, &bench);
+        let rarities = self.rarities(scored, &bench);
         for (row, &member) in scored.members.iter().enumerate() {
             let last_seen = bench.attendance.last_seen(member);
             let is_recorded = last_seen.is_some_and(|slot| slot >= from);
             let is_silent = !self.scorer.is_trained() && !is_recorded && !scored.window.has_samples(row);
             let component = bench.members[member];
             let is_asked = bench.asked.contains(&component);
-            let alarm = alarms.get(row).copied().flatten();
-            let is_candidate = scored.exceeds(row) || is_silent || alarm.is_some() || all_are_candidates;
+            let rarity = rarities.get(row).copied().flatten();
+            let is_rare = rarity.is_some_and(|seen| window::margin(&seen) >= 0.0);
+            let is_candidate = scored.exceeds(row) || is_silent || is_rare || all_are_candidates;
             let has_score = scored.scores[row] != Score::Missing;
             if !is_candidate {
                 judged.anomalous[row] = has_score && self.memory.filters[member].push(k, false);
@@ -140,7 +141,7 @@ impl Track {
                 window: scored.index,
                 member,
                 explained: self.memory.explained[member],
-                alarm,
+                rarity,
                 surroundings: bench.surroundings,
             };
             let Some(decision) = self.decide(&case, scored.exceeds(row), bench.without) else {
@@ -170,8 +171,10 @@ impl Track {
                 (true, _) | (false, true) => {}
             }
             let lasts = is_judged && self.memory.filters[member].push(k, is_different);
-            // What is rarer than the budget has lasted long enough.
-            judged.anomalous[row] = lasts || is_judged && is_different && alarm.is_some();
+            judged.anomalous[row] = lasts || decision.has_lasted();
+            if let Some(calibration) = self.calibration.as_mut().filter(|_| decision.has_lasted()) {
+                calibration.note_rare(member);
+            }
             if decision.ruling == Ruling::Explains {
                 let explained = &mut self.memory.explained[member];
                 *explained = explained.max(case.reading.difference());
@@ -201,7 +204,9 @@ impl Track {
             };
             let is_calibrated = is_calibrated && decision.relation == Relation::High;
             let method = self.scorer.method;
-            let finding = Finding { metric: scored.metric, method, onset, seen, slow, alarm, is_calibrated };
+            let is_rare = decision.has_lasted();
+            let finding =
+                Finding { metric: scored.metric, method, onset, seen, slow, rarity, is_rare, is_calibrated };
             judged.found.push(Found { row, finding });
         }
         judged
@@ -215,8 +220,8 @@ impl Track {
         window::decide(case, without)
     }
 
-    /// Slowness of each row that is rarer than the budget, at some length of time that ends with this window.
-    fn alarms(&mut self, scored: &ScoredWindow, bench: &Bench) -> Vec<Option<Alarm>> {
+    /// How rare the slowness of each row is, at the length of time ending with this window at which it is rarest.
+    fn rarities(&mut self, scored: &ScoredWindow, bench: &Bench) -> Vec<Option<Rarity>> {
         let has_books = bench.ledger.is_some();
         let is_told_here = match scored.metric.role() {
             Role::Cost => true,
@@ -251,8 +256,8 @@ impl Track {
             };
         }
         let calibration = self.calibration.get_or_insert_with(|| Calibration::new(shift_s, members));
-        let alarms = calibration.push(&slowness, bench.budget, bench.parts);
-        scored.members.iter().map(|member| alarms[member.index()]).collect()
+        calibration.push(&slowness, bench.budget, bench.parts);
+        scored.members.iter().map(|member| calibration.rarity(*member)).collect()
     }
 
     fn is_replaced(&self, silent_from: Slot) -> bool {
@@ -300,7 +305,7 @@ fn stands_out_early(scored: &ScoredWindow, row: usize, case: &Case, without: &Wi
         window: case.window,
         member: case.member,
         explained: 0.0,
-        alarm: None,
+        rarity: None,
         surroundings: Surroundings {
             group: case.surroundings.group,
             context: &Context::default(),

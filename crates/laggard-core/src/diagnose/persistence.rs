@@ -1,7 +1,7 @@
 //! What lasts: the filter of each metric, the accumulator of each component, and its episodes.
 
 use super::bound::Bound;
-use super::budget::Alarm;
+use super::budget::Rarity;
 use super::evidence::{Episode, Observation};
 use super::ledger::SlowPiece;
 use super::rules::episode::Spoken;
@@ -116,9 +116,11 @@ pub struct Finding {
     pub seen: Observation,
     /// What is new of it, piece by piece, where a device was slow for its work.
     pub slow: Vec<SlowPiece>,
-    /// It is rarer than the budget of false alarms.
-    pub alarm: Option<Alarm>,
-    /// It was known then how rare such a slowness is.
+    /// How rare the slowness is ...
+    pub rarity: Option<Rarity>,
+    /// ... and whether it is rarer than the budget of false alarms.
+    pub is_rare: bool,
+    /// It is slowness, and it was known then how rare that is.
     pub is_calibrated: bool,
 }
 
@@ -214,7 +216,7 @@ impl History {
         open.episode.domain = strand.domain;
         open.episode.observe(finding.metric, finding.method, finding.onset, finding.seen);
         open.episode.note_slow(&finding.slow);
-        open.episode.note_alarm(finding.alarm, finding.is_calibrated);
+        open.episode.note_rarity(finding);
     }
 
     /// An anomalous window is complete.
@@ -367,7 +369,8 @@ mod tests {
             onset: UnixSeconds(from),
             seen,
             slow: Vec::new(),
-            alarm: None,
+            rarity: None,
+            is_rare: false,
             is_calibrated: false,
         }
     }

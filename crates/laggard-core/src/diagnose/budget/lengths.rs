@@ -18,7 +18,7 @@ struct Length {
     /// The largest slowness of the block that is being filled.
     largest: f32,
     /// It was rarer than the budget in this block: it does not teach what chance is.
-    is_alarmed: bool,
+    is_rare: bool,
 }
 
 impl Default for Length {
@@ -30,7 +30,7 @@ impl Default for Length {
             quarters: [f32::NEG_INFINITY; 4],
             now: f32::NEG_INFINITY,
             largest: f32::NEG_INFINITY,
-            is_alarmed: false,
+            is_rare: false,
         }
     }
 }
@@ -81,16 +81,21 @@ impl Lengths {
         self.lengths[length].quarters[3]
     }
 
-    /// It is rarer than the budget: what it shows in the blocks of now does not teach what chance is.
-    pub fn note_alarm(&mut self) {
-        self.lengths.iter_mut().for_each(|length| length.is_alarmed = true);
+    /// The slowness of this window, and that most of the last ones reach: the less of both.
+    pub fn recent(&self) -> f32 {
+        self.now(0).min(self.newest(0))
     }
 
-    /// The largest slowness of the block that ends; nothing where none is known, or it was an alarm.
+    /// It is rarer than the budget: what it shows in the blocks of now does not teach what chance is.
+    pub fn note_rare(&mut self) {
+        self.lengths.iter_mut().for_each(|length| length.is_rare = true);
+    }
+
+    /// The largest slowness of the block that ends; nothing where none is known, or it was rarer than the budget.
     pub fn end_block(&mut self, length: usize) -> Option<f32> {
         let largest = std::mem::replace(&mut self.lengths[length].largest, f32::NEG_INFINITY);
-        let is_alarmed = std::mem::take(&mut self.lengths[length].is_alarmed);
-        (largest.is_finite() && !is_alarmed).then_some(largest)
+        let is_rare = std::mem::take(&mut self.lengths[length].is_rare);
+        (largest.is_finite() && !is_rare).then_some(largest)
     }
 }
 

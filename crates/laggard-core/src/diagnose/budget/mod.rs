@@ -4,11 +4,12 @@
 //! Samples are autocorrelated and heavy-tailed, so that nothing which treats windows as independent keeps its promise; maxima
 //! over blocks of an hour and more are nearly exchangeable. [`lengths`] keeps the largest slowness of each member in a block, at
 //! several lengths of time; [`tail`] learns from all members' maxima how they fall off, and says beyond which bar one is rarer
-//! than the budget. docs/methods.md, "A budget of false alarms", has the argument and its assumptions.
+//! than the budget. The rule `rare` holds a slowness against that bar. docs/methods.md, "A budget of false alarms", has the argument and its assumptions.
 
 pub mod lengths;
 pub mod tail;
 
+use super::rules::window::{least_slowness, margin};
 use crate::ids::MemberIndex;
 use crate::stats::Spread;
 use lengths::{LENGTHS, Lengths, QUARTERS};
@@ -45,14 +46,18 @@ impl Rate {
     }
 }
 
-/// A slowness that is rarer than the budget.
+/// How slow a member was, at the length of time at which that is rarest. Slownesses are logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Alarm {
-    /// Seconds of the length at which it shows.
+pub struct Rarity {
+    /// Seconds of that length.
     pub seconds: f64,
-    /// How slow it was, for three quarters of that time: a logarithm.
+    /// How slow it was, for three quarters of that time ...
     pub slowness: f64,
-    /// What was needed.
+    /// ... in the last quarter of it ...
+    pub newest: f64,
+    /// ... and in the last windows.
+    pub recent: f64,
+    /// Beyond this it is rarer than the budget.
     pub bar: f64,
     /// So many false alarms like it, or more extreme ones, are expected in a second at the site.
     pub rate: f64,
@@ -64,8 +69,12 @@ pub struct Calibration {
     shift_s: f64,
     members: Vec<Lengths>,
     tails: [Tail; LENGTHS],
-    /// The bar of each length, of the last refit.
+    /// The bar of each length, of the last refit ...
     bars: [f64; LENGTHS],
+    /// ... and how often chance may exceed it in a block of one member ...
+    probabilities: [f64; LENGTHS],
+    /// ... given the budget of then.
+    rate: Rate,
     windows: u64,
     /// Sum of the windows' spreads over the members.
     spreads: f64,
@@ -79,6 +88,8 @@ impl Calibration {
             members: vec![Lengths::default(); members],
             tails: std::array::from_fn(|_| Tail::default()),
             bars: [f64::INFINITY; LENGTHS],
+            probabilities: [1.0; LENGTHS],
+            rate: Rate::default(),
             windows: 0,
             spreads: 0.0,
         }
@@ -105,9 +116,8 @@ impl Calibration {
         self.windows >= self.block(0)
     }
 
-    /// Takes the slowness of every member in a window; NaN where nothing is known. Returns for each member what is rarer than the budget
-    /// now. `parts` are all that the site compares.
-    pub fn push(&mut self, slowness: &[f64], rate: Rate, parts: usize) -> Vec<Option<Alarm>> {
+    /// Takes the slowness of every member in a window; NaN where nothing is known. `parts` are all that the site compares.
+    pub fn push(&mut self, slowness: &[f64], rate: Rate, parts: usize) {
         self.windows += 1;
         let deviation = Spread::of(slowness).deviation;
         self.spreads += if deviation.is_finite() { deviation } else { 0.0 };
@@ -119,53 +129,46 @@ impl Calibration {
                 self.end_block(length, rate, parts);
             }
         }
-        (0..self.members.len()).map(|member| self.alarm(member, rate, parts)).collect()
-    }
-
-    /// Expected false alarms in a second at the site, of one length and level.
-    fn rate_of(&self, length: usize, slowness: f64, parts: usize) -> f64 {
-        let blocks_per_s = parts as f64 * LENGTHS as f64 / (self.block(length) as f64 * self.shift_s);
-        self.tails[length].beyond(slowness) * blocks_per_s
     }
 
     fn end_block(&mut self, length: usize, rate: Rate, parts: usize) {
-        let maxima = self.members.iter_mut().map(|member| member.end_block(length));
+        let maxima = self.members.iter_mut().map(|member| member.end_block(length)).collect();
         let spread = (self.spreads / self.windows as f64).max(MIN_SPREAD);
-        self.tails[length].push_block(maxima.collect(), spread);
+        self.tails[length].push_block(maxima, spread);
         let blocks_per_s = parts as f64 * LENGTHS as f64 / (self.block(length) as f64 * self.shift_s);
-        let floor = (1.0 + (FLOOR_S / self.seconds(length)).sqrt().max(MIN_EXCESS)).ln();
-        self.bars[length] = self.tails[length].bar(rate.0 / blocks_per_s).max(floor);
+        (self.rate, self.probabilities[length]) = (rate, rate.0 / blocks_per_s);
+        let bar = self.tails[length].bar(self.probabilities[length]);
+        self.bars[length] = bar.max(least_slowness(self.seconds(length)));
     }
 
-    fn alarm(&mut self, member: usize, rate: Rate, parts: usize) -> Option<Alarm> {
-        let alarm = |length: usize| {
-            let (known, bar) = (&self.members[member], self.bars[length]);
-            let slowness = f64::from(known.now(length));
-            // It goes on: the last quarter shows it, and the last windows do not contradict.
-            let is_now =
-                f64::from(known.newest(length)) >= bar && f64::from(known.now(0)) >= STILL_SLOW * bar;
-            (bar.is_finite() && slowness >= bar && is_now).then(|| Alarm {
-                seconds: self.seconds(length),
-                slowness,
-                bar: self.bars[length],
-                rate: self.rate_of(length, slowness, parts).min(rate.0),
-            })
+    /// How rare the slowness of a member is now, at the length at which it is rarest; nothing before the first block is over.
+    pub fn rarity(&self, member: MemberIndex) -> Option<Rarity> {
+        let known = &self.members[member.index()];
+        let at = |length: usize| Rarity {
+            seconds: self.seconds(length),
+            slowness: f64::from(known.now(length)),
+            newest: f64::from(known.newest(length)),
+            recent: f64::from(known.recent()),
+            bar: self.bars[length],
+            rate: f64::NAN,
         };
-        let found = (0..LENGTHS).filter_map(alarm).min_by(|a, b| a.rate.total_cmp(&b.rate))?;
-        self.members[member].note_alarm();
-        Some(found)
+        let rarest = (0..LENGTHS)
+            .filter(|length| self.bars[*length].is_finite() && known.now(*length).is_finite())
+            .max_by(|a, b| margin(&at(*a)).total_cmp(&margin(&at(*b))))?;
+        let seen = at(rarest);
+        let often = self.tails[rarest].beyond(seen.slowness) / self.probabilities[rarest];
+        // Beyond the least that is believed, it is rarer still.
+        let rate = self.rate.0 * if seen.slowness >= seen.bar { often.min(1.0) } else { often };
+        Some(Rarity { rate, ..seen })
+    }
+
+    /// A member was found to be slow beyond chance: what it shows in the blocks of now does not teach what chance is.
+    pub fn note_rare(&mut self, member: MemberIndex) {
+        self.members[member.index()].note_rare();
     }
 }
 
-/// Share of the bar that the last windows show where a slowness goes on.
-const STILL_SLOW: f64 = 0.5;
 /// Windows of healthy members differ by at least this.
 const MIN_SPREAD: f64 = 0.01;
-/// A slowness by this factor is seen in samples of any length only if it lasts for long: the excess over the peers that is believed falls
-/// with the root of the time ...
-const FLOOR_S: f64 = 120.0;
-/// ... to no less than this.
-const MIN_EXCESS: f64 = 0.1;
-
 #[cfg(test)]
 mod tests;

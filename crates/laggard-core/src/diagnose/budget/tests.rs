@@ -17,9 +17,13 @@ fn run(seed: u64, members: usize, windows: u64, from: u64, extra: f64) -> (Vec<u
         };
         let mut slowness: Vec<f64> = last.iter_mut().map(&mut next).collect();
         slowness[0] += if window >= from { extra } else { 0.0 };
-        let alarms = calibration.push(&slowness, Rate::default(), members);
-        first.extend(alarms[0].map(|_| window));
-        others += alarms.iter().skip(1).flatten().count();
+        calibration.push(&slowness, Rate::default(), members);
+        for member in (0..members).map(MemberIndex::new) {
+            if calibration.rarity(member).is_some_and(|seen| margin(&seen) >= 0.0) {
+                calibration.note_rare(member);
+                if member.index() == 0 { first.push(window) } else { others += 1 }
+            }
+        }
     }
     (first, others)
 }

@@ -6,6 +6,7 @@
 
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::diagnose::bound::{HALF, TENTH};
+use crate::diagnose::budget::Rarity;
 use crate::diagnose::case::Relation;
 use crate::diagnose::cause::Cause;
 use crate::diagnose::evidence::{Episode, Evidence, SILENCE_SEVERITY};
@@ -285,7 +286,7 @@ pub static RULES: &[Rule] = &[
         id: "budget",
         scope: Scope::Episode,
         sentence: "A slowness that chance would show more often than the budget of false alarms allows, given how slow healthy peers were for how long, is not reported.",
-        clause: "not rarer than the budget at any length of time",
+        clause: "{ratio} times its peers' for {minutes} minutes at its rarest, {allowed} allowed",
         origin: "docs/methods.md, a budget of false alarms",
         bounds: &[],
         ruling: Ruling::Excuses,
@@ -543,8 +544,10 @@ pub struct Impact {
     pub shift_s: f64,
     /// Trained, everything is reported, as published.
     pub is_trained: bool,
-    /// It is rarer than the budget of false alarms.
-    pub is_alarm: bool,
+    /// It is rarer than the budget of false alarms ...
+    pub is_rare: bool,
+    /// ... and how rare it was at its rarest.
+    pub rarity: Option<Rarity>,
     /// It is a slowness, and it is known how rare that is.
     pub is_calibrated: bool,
 }
@@ -557,7 +560,8 @@ impl Impact {
             windows,
             shift_s,
             is_trained,
-            is_alarm: episode.alarm.is_some(),
+            is_rare: episode.is_rare,
+            rarity: episode.rarity,
             is_calibrated: episode.is_calibrated(),
         }
     }
@@ -583,12 +587,19 @@ impl Impact {
 }
 
 fn within_budget(trouble: &Impact) -> Option<Numbers> {
-    (trouble.is_calibrated && !trouble.is_alarm).then_some(Numbers::NONE)
+    let seen = |of: fn(&Rarity) -> f64| trouble.rarity.as_ref().map_or(f64::NAN, of);
+    (trouble.is_calibrated && !trouble.is_rare).then(|| {
+        Numbers::of(&[
+            ("ratio", seen(|rarity| rarity.slowness.exp())),
+            ("minutes", seen(|rarity| rarity.seconds / 60.0)),
+            ("allowed", seen(|rarity| rarity.bar.exp())),
+        ])
+    })
 }
 
 fn impact(trouble: &Impact) -> Option<Numbers> {
     let needed = trouble.min_impact();
-    (trouble.impact < needed && !trouble.is_calibrated && !trouble.is_alarm)
+    (trouble.impact < needed && !trouble.is_calibrated && !trouble.is_rare)
         .then(|| Numbers::of(&[("impact", trouble.impact), ("needed", needed)]))
 }
 

@@ -86,6 +86,8 @@ impl Ruling {
 pub enum Step {
     /// Window: does the score exceed the threshold? Components of which it does not are cases only if they are asked for.
     Exceeds(fn(&super::case::Case) -> Option<Numbers>),
+    /// Window: is it rarer than the budget of false alarms? Then it has lasted, and nothing else is asked.
+    Rare(fn(&super::case::Case) -> Option<Numbers>),
     /// Window: does the component differ from its peers? A rule that speaks says no.
     Differs(fn(&super::case::Case) -> Option<Numbers>),
     /// Window: does the difference matter?
@@ -218,7 +220,8 @@ impl Without {
         match rule.step {
             // They are not asked one after the other.
             Step::Exceeds(_) | Step::Published | Step::Lasts | Step::Together(_) => true,
-            Step::Differs(_)
+            Step::Rare(_)
+            | Step::Differs(_)
             | Step::Matters(_)
             | Step::Cause(_)
             | Step::Reported(_)

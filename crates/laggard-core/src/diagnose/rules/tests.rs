@@ -7,9 +7,12 @@ fn ids_are_unique_and_rules_stand_in_the_table_of_their_scope() {
     assert_eq!(ids.len(), all().count());
     for rule in all() {
         let scope = match rule.step {
-            Step::Exceeds(_) | Step::Differs(_) | Step::Matters(_) | Step::Published | Step::Lasts => {
-                Scope::Window
-            }
+            Step::Exceeds(_)
+            | Step::Rare(_)
+            | Step::Differs(_)
+            | Step::Matters(_)
+            | Step::Published
+            | Step::Lasts => Scope::Window,
             Step::Cause(_) | Step::Reported(_) => Scope::Episode,
             Step::Part(_)
             | Step::Together(_)

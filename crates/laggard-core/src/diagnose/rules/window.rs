@@ -5,8 +5,10 @@
 //! and the rules only say how the level relates to the peers'.
 
 mod network;
+mod rare;
 mod work;
 
+pub use rare::{least_slowness, margin};
 pub use work::{MIN_WORK, cost_threshold, slowness_for_work};
 
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
@@ -52,6 +54,16 @@ pub static RULES: &[Rule] = &[
         bounds: &[MIN_PRESENT],
         ruling: Ruling::Undecided,
         step: Step::Differs(no_score),
+    },
+    Rule {
+        id: "rare",
+        scope: Scope::Window,
+        sentence: "A slowness that chance shows less often than the budget of false alarms allows, given how slow healthy peers were for how long, speaks against the component at once: it has lasted.",
+        clause: "{metric} {ratio} times its peers' for {minutes} minutes, {allowed} allowed",
+        origin: "docs/methods.md, a budget of false alarms",
+        bounds: &[rare::TWICE_AFTER, rare::MIN_EXCESS, rare::STILL_SLOW],
+        ruling: Ruling::Indicts(None),
+        step: Step::Rare(rare::rare),
     },
     Rule {
         id: "threshold",
@@ -335,12 +347,19 @@ pub struct Decision {
     pub numbers: Numbers,
 }
 
+impl Decision {
+    /// Whether the rule knows that it lasted, so that the filter is not asked.
+    pub fn has_lasted(&self) -> bool {
+        matches!(self.rule.step, Step::Rare(_))
+    }
+}
+
 /// Asks the rules in order. Without any that speaks, nothing is wrong.
 pub fn decide(case: &Case, without: &Without) -> Option<Decision> {
     without.first(RULES, |rule| {
         let (numbers, relation) = match rule.step {
             Step::Exceeds(speaks) | Step::Differs(speaks) => (speaks(case)?, Relation::Alike),
-            Step::Matters(speaks) => (speaks(case)?, case.relation()),
+            Step::Rare(speaks) | Step::Matters(speaks) => (speaks(case)?, case.relation()),
             Step::Published
             | Step::Lasts
             | Step::Cause(_)
@@ -386,7 +405,7 @@ fn no_score(case: &Case) -> Option<Numbers> {
 
 fn threshold(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
-    let exceeds = seen.score.exact().is_some_and(|score| score > seen.threshold) || still_slow(case);
+    let exceeds = seen.score.exact().is_some_and(|score| score > seen.threshold);
     let score = seen.score.exact().unwrap_or(f64::NAN);
     (!exceeds && !case.is_silent).then(|| {
         Numbers::of(&[
@@ -396,11 +415,6 @@ fn threshold(case: &Case) -> Option<Numbers> {
             ("threshold", seen.threshold),
         ])
     })
-}
-
-/// Whether a slowness that is rarer than the budget goes on in this very window.
-fn still_slow(case: &Case) -> bool {
-    case.alarm.is_some_and(|alarm| case.reading.ratio.ln() >= HALF * alarm.bar)
 }
 
 /// How slow a member is in latency, beyond what its load may explain, as a logarithm: what the budget is held against where work is
@@ -449,7 +463,7 @@ fn has_level(case: &Case) -> bool {
 fn spread(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
     let stands_out = seen.difference().abs() >= MIN_SPREADS.value * seen.spread;
-    (has_level(case) && !stands_out && case.alarm.is_none()).then(|| {
+    (has_level(case) && !stands_out).then(|| {
         Numbers::of(&[
             ("level", seen.level),
             ("peers", seen.peer_level),
@@ -511,7 +525,7 @@ fn ratio(case: &Case) -> Option<Numbers> {
         | Role::Work
         | Role::Context => MIN_RATIO,
     };
-    (has_level(case) && is_within(case, allowed.value) && case.alarm.is_none())
+    (has_level(case) && is_within(case, allowed.value))
         .then(|| Numbers::of(&[("ratio", case.reading.ratio), ("allowed", allowed.value)]))
 }
 
@@ -527,7 +541,7 @@ fn load(case: &Case) -> Option<Numbers> {
     let load = load_ratio(case);
     let allowed = MIN_LATENCY_RATIO.value * load;
     let is_high = case.relation() == Relation::High;
-    (load > 1.0 && is_high && is_within(case, allowed) && case.alarm.is_none())
+    (load > 1.0 && is_high && is_within(case, allowed))
         .then(|| Numbers::of(&[("ratio", case.reading.ratio), ("allowed", allowed), ("load", load)]))
 }
 

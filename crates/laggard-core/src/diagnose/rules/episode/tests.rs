@@ -107,7 +107,8 @@ fn the_bar_for_a_report_rises_with_the_recording_until_a_day() {
             windows,
             shift_s,
             is_trained: false,
-            is_alarm: false,
+            is_rare: false,
+            rarity: None,
             is_calibrated: false,
         };
         impact.excused(&Without::default()).unwrap().numbers.get("needed").unwrap()
@@ -123,7 +124,8 @@ fn the_bar_for_a_report_rises_with_the_recording_until_a_day() {
         windows: 5,
         shift_s: 10.0,
         is_trained: false,
-        is_alarm: false,
+        is_rare: false,
+        rarity: None,
         is_calibrated: false,
     };
     assert!(at(3.49).excused(&Without::default()).is_some());
@@ -247,12 +249,19 @@ fn a_queue_that_hardly_varies_says_nothing_of_a_neighbour() {
 
 #[test]
 fn a_slowness_is_reported_if_it_is_rarer_than_the_budget_once_chance_is_known() {
-    let excused = |is_calibrated: bool, is_alarm: bool, impact: f64| {
-        let trouble =
-            Impact { impact, windows: 600, shift_s: 150.0, is_trained: false, is_alarm, is_calibrated };
+    let excused = |is_calibrated: bool, is_rare: bool, impact: f64| {
+        let trouble = Impact {
+            impact,
+            windows: 600,
+            shift_s: 150.0,
+            is_trained: false,
+            is_rare,
+            rarity: None,
+            is_calibrated,
+        };
         trouble.excused(&Without::default()).map(|spoken| spoken.rule.id)
     };
     assert_eq!([excused(true, true, 1.0), excused(true, false, 1e3)], [None, Some("budget")]);
     assert_eq!([excused(false, false, 1.0), excused(false, false, 1e3)], [Some("impact"), None]);
-    assert_eq!(excused(false, true, 1.0), None, "an alarm is reported, whatever else was seen");
+    assert_eq!(excused(false, true, 1.0), None, "what is rare is reported, whatever else was seen");
 }

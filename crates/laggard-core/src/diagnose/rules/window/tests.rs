@@ -1,7 +1,7 @@
 //! Every bound at its edge.
 
 use super::*;
-use crate::diagnose::budget::Alarm;
+use crate::diagnose::budget::Rarity;
 use crate::diagnose::case::{Context, Reading, Surroundings};
 use crate::diagnose::ledger::{Account, Accounts, Unlike};
 use crate::diagnose::score::{ScoredWindow, Scorer};
@@ -40,7 +40,7 @@ struct Asked {
     is_replaced: bool,
     /// What was explained as a load until now.
     explained: f64,
-    alarm: Option<Alarm>,
+    rarity: Option<Rarity>,
     without: Without,
 }
 
@@ -58,7 +58,7 @@ impl Asked {
             is_recorded: true,
             is_replaced: false,
             explained: 0.0,
-            alarm: None,
+            rarity: None,
             without: Without::default(),
         }
     }
@@ -99,7 +99,7 @@ impl Asked {
             window: WindowIndex(1),
             member: MemberIndex::new(MEMBER),
             explained: self.explained,
-            alarm: self.alarm,
+            rarity: self.rarity,
             surroundings: Surroundings {
                 group: GroupId::new(0),
                 context: &context,
@@ -135,7 +135,7 @@ fn a_score_within_the_threshold_is_no_difference() {
             window: WindowIndex(1),
             member: MemberIndex::new(MEMBER),
             explained: 0.0,
-            alarm: None,
+            rarity: None,
             surroundings: Surroundings {
                 group: GroupId::new(0),
                 context: &Context::default(),
@@ -388,7 +388,7 @@ fn a_case_knows_every_metric_of_its_window() {
         window: WindowIndex(1),
         member: MemberIndex::new(MEMBER),
         explained: 0.0,
-        alarm: None,
+        rarity: None,
         surroundings: Surroundings {
             group: GroupId::new(0),
             context: &context,
@@ -514,21 +514,20 @@ fn a_latency_that_is_lower_is_not_explained_by_a_load() {
 }
 
 #[test]
-fn what_is_rarer_than_the_budget_is_a_difference_while_it_goes_on() {
-    let alarm = Alarm { seconds: 3600.0, slowness: 0.25, bar: 0.2, rate: 1e-9 };
-    let own = |level: f64, alarm: Option<Alarm>| Asked {
-        alarm,
-        ..Asked::new(Kind::Device, Metric::Await, 10.0, level)
+fn what_is_rarer_than_the_budget_indicts_while_it_goes_on() {
+    let seen = Rarity { seconds: 3600.0, slowness: 0.25, newest: 0.2, recent: 0.1, bar: 0.2, rate: 1e-9 };
+    let own = |seen: Rarity| {
+        let asked = Asked { rarity: Some(seen), ..Asked::new(Kind::Device, Metric::Await, 10.0, 12.0) };
+        asked.rule()
     };
-    assert_eq!([own(12.0, None).rule(), own(12.0, Some(alarm)).rule()], ["ratio", "differs"]);
-    let within = |level: f64| {
-        let asked = own(level, Some(alarm));
-        asked.with_case(|case| {
-            let reading = Reading { score: Score::Exact(0.5), ..case.reading };
-            decide(&Case { reading, ..*case }, &Without::default()).map(|decision| decision.rule.id)
-        })
-    };
-    assert_eq!([within(11.0), within(11.1)], [Some("threshold"), Some("differs")], "half of the bar");
+    assert_eq!(own(seen), "rare", "all of it is at its bound");
+    let not = |seen: Rarity| assert_eq!(own(seen), "ratio", "{seen:?}");
+    not(Rarity { slowness: 0.199, ..seen });
+    not(Rarity { newest: 0.199, ..seen });
+    not(Rarity { recent: 0.099, ..seen });
+    let excess = |seconds: f64| least_slowness(seconds).exp() - 1.0;
+    assert!((excess(120.0) - 1.0).abs() < 1e-12 && (excess(480.0) - 0.5).abs() < 1e-12);
+    assert!((excess(12_000.0) - 0.1).abs() < 1e-12 && (excess(1e6) - 0.1).abs() < 1e-12);
 }
 
 #[test]
@@ -613,7 +612,7 @@ fn a_component_is_absent_below_a_quarter_of_its_samples_where_peers_have_most() 
             window: WindowIndex(1),
             member: MemberIndex::new(MEMBER),
             explained: 0.0,
-            alarm: None,
+            rarity: None,
             surroundings: Surroundings {
                 group: GroupId::new(0),
                 context: &Context::default(),
