@@ -8,6 +8,7 @@ use crate::parquet::read::{Damage, Fingerprint, Piece};
 use crate::seal::{self, key};
 use crate::tail::{Frame, Origin, TailReader};
 use crate::{ABSENT, name};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
@@ -300,9 +301,22 @@ impl KindRows {
     }
 }
 
+thread_local! {
+    /// Columns that were read before: to ask for megabytes anew for each costs as much as to read it.
+    static SPARE: RefCell<Vec<Vec<i64>>> = RefCell::default();
+}
+
+/// A column without values, of memory that was used before.
+fn spare() -> Vec<i64> {
+    let mut column = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
+    column.clear();
+    column
+}
+
 /// Some rows of a column of integers.
 fn values(sealed: &Reader, group: usize, column: usize, rows: &Range<usize>) -> Result<Vec<i64>, Damage> {
-    let mut values = Vec::with_capacity(rows.len());
+    let mut values = spare();
+    values.reserve(rows.len());
     pieces_of(sealed, group, column, rows, &mut |_, piece| match piece {
         Piece::Absent(rows) => values.resize(values.len() + rows, ABSENT),
         Piece::Same(value, rows) => values.resize(values.len() + rows, value),
@@ -345,7 +359,11 @@ fn scan_group(
         let field = &kind.fields[*field];
         let mut values = match sealed.column_index(field.name) {
             Some(column) => values(sealed, group, column, &rows.range)?,
-            None => vec![ABSENT; rows.range.len()],
+            None => {
+                let mut absent = spare();
+                absent.resize(rows.range.len(), ABSENT);
+                absent
+            }
         };
         if field.nature == Nature::Counter {
             rows.things.iter().for_each(|(_, of_thing)| seal::accumulate(&mut values[of_thing.clone()]));
@@ -360,6 +378,8 @@ fn scan_group(
             fields: columns.iter().map(|values| &values[of_thing.clone()]).collect(),
         });
     }
+    let used = columns.into_iter().chain([rows.times_s, rows.late_ms]);
+    SPARE.with_borrow_mut(|spare| spare.extend(used));
     Ok(())
 }
 
