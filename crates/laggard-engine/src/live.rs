@@ -3,7 +3,6 @@
 use crate::noted::Noted;
 use crate::{EngineError, Listener, Loaded, Session, Source, Warning, Wishes};
 use laggard_core::diagnose::{Diagnoser, Incident};
-use laggard_core::model::Metric;
 use laggard_core::model::metric::Domain;
 use laggard_store::activity::following;
 use laggard_store::activity::live::Live;
@@ -79,7 +78,8 @@ pub fn follow(
         let mut config = wishes.plan(&recording, &roster, &noted)?;
         config.incomplete = noted.incomplete(&roster);
         let interval_s = config.interval_s;
-        let mut live = Live::new(&recording, &roster, &source.paths, interval_s, Metric::is_used);
+        let mut live =
+            Live::new(&recording, &roster, &source.paths, interval_s, |metric| config.uses(metric));
         drop(recording);
         let mut diagnoser = Diagnoser::new(config, roster);
         let mut is_first = true;

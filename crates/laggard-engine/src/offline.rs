@@ -50,7 +50,7 @@ impl Session {
     pub fn diagnose(loaded: Loaded, config: Config, keep_history: bool, listener: &dyn Listener) -> Session {
         let Loaded { recording, roster } = loaded;
         let asked = config.asked.clone();
-        let mut aligned = Aligned::new(&recording, &roster, config.interval_s, Metric::is_used);
+        let mut aligned = Aligned::new(&recording, &roster, config.interval_s, |metric| config.uses(metric));
         drop(recording);
         let mut diagnoser = Diagnoser::new(config, roster);
         let mut history = Vec::new();

@@ -97,6 +97,35 @@ impl Config {
             budget: Rate::default(),
         }
     }
+
+    /// Published methods know metrics only; ours also asks what work costs.
+    fn keeps_books(&self) -> bool {
+        self.thresholds.is_none() && *self.method == LIMP
+    }
+
+    /// By which method a metric is judged, or taken into the books; `None` for metrics that are not used.
+    pub fn method_of(&self, metric: Metric) -> Option<&'static Method> {
+        let of_disks = metric.role().domain() == Domain::Storage;
+        Some(match metric.role() {
+            Role::Context => return None,
+            _ if self.method.subject == Subject::Slowdown && !of_disks => return None,
+            Role::Account if !self.keeps_books() => return None,
+            Role::Congestion => &CWND,
+            Role::Cost | Role::Work | Role::Account => &COST,
+            Role::StorageVolume
+            | Role::StorageLatency
+            | Role::NetworkVolume
+            | Role::Retransmission
+            | Role::HostHealth
+            | Role::LinkHealth
+            | Role::Load => self.method,
+        })
+    }
+
+    /// Whether samples of a metric change anything.
+    pub fn uses(&self, metric: Metric) -> bool {
+        metric.is_used() && self.method_of(metric).is_some()
+    }
 }
 
 /// A judged window of one group in one metric. Lists run over `components`.
@@ -352,21 +381,7 @@ impl Diagnoser {
         if let Some(track) = self.track_of[group][metric as usize] {
             return Some(track);
         }
-        let of_disks = metric.role().domain() == Domain::Storage;
-        let method = match metric.role() {
-            Role::Context => return None,
-            _ if self.config.method.subject == Subject::Slowdown && !of_disks => return None,
-            Role::Account if !self.keeps_books() => return None,
-            Role::Congestion => &CWND,
-            Role::Cost | Role::Work | Role::Account => &COST,
-            Role::StorageVolume
-            | Role::StorageLatency
-            | Role::NetworkVolume
-            | Role::Retransmission
-            | Role::HostHealth
-            | Role::LinkHealth
-            | Role::Load => self.config.method,
-        };
+        let method = self.config.method_of(metric)?;
         let members = &self.roster.groups[group].members;
         let policy = match &self.config.thresholds {
             Some(thresholds) => {
@@ -417,14 +432,9 @@ impl Diagnoser {
         }
     }
 
-    /// Published methods know metrics only; ours also asks what work costs.
-    fn keeps_books(&self) -> bool {
-        self.config.thresholds.is_none() && *self.config.method == LIMP
-    }
-
     /// Books what a slot recorded of a group; yields the windows of cost and work that it completes.
     fn book(&mut self, group: GroupId, slot: Slot, rows: &[Option<Vec<f64>>]) -> Vec<ScoredWindow> {
-        if !self.keeps_books() {
+        if !self.config.keeps_books() {
             return Vec::new();
         }
         let tracks = &self.track_of[group];

@@ -258,15 +258,17 @@ impl Latest {
         let last = times.seconds.len().checked_sub(1)?;
         let time_ms = |sample: usize| times.seconds[sample] * 1000 + times.late_ms[sample];
         let follows = |before: i64, now: i64| (1..=patience_ms).contains(&(now - before));
-        let is_steady = (1..=last).all(|sample| follows(time_ms(sample - 1), time_ms(sample)));
+        // Signs are gathered and looked at once: a look at every sample costs more than all else here.
+        let late = times.late_ms.windows(2).zip(times.seconds.windows(2));
+        let steps = late.map(|(late, seconds)| 1000 * (seconds[1] - seconds[0]) + late[1] - late[0]);
+        let is_steady = steps.fold(0, |signs, step| signs | (step - 1) | (patience_ms - step)) >= 0;
         if self.values.len() != fields.len() || !follows(self.time_ms, time_ms(0)) || !is_steady {
             return None;
         }
         for ((known, values), step) in self.values.iter().zip(fields).zip(&plan.steps) {
             let is_plain = match step {
                 _ if *known == ABSENT => values.iter().all(|value| *value == ABSENT),
-                // An absent value is the smallest of all.
-                Step::Grows => *known <= values[0] && values.is_sorted(),
+                Step::Grows => *known <= values[0] && never_falls(values),
                 Step::Holds => values.iter().all(|value| *value != ABSENT),
                 Step::Moves => false,
             };
@@ -322,6 +324,13 @@ pub fn windows(sockets: i64, cwnd: i64, sent_again: i64) -> Sums {
     (sums[place::SOCKETS], sums[place::WINDOWS]) = (sockets as f64, cwnd as f64);
     sums[place::SENT_AGAIN] = sent_again as f64;
     sums
+}
+
+/// Whether counters never fall, and all are there: an absent value is the smallest of all, and negative.
+fn never_falls(values: &[i64]) -> bool {
+    let first = values.first().copied().unwrap_or(0);
+    let signs = |signs: i64, pair: &[i64]| signs | pair[1] | pair[1].wrapping_sub(pair[0]);
+    values.windows(2).fold(first, signs) >= 0
 }
 
 /// Adds to a sum of which nothing may be recorded yet.
