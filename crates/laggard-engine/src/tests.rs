@@ -55,7 +55,11 @@ fn a_recording_becomes_a_verdict_that_can_be_explained() {
     assert!(healthy.found.is_empty() && healthy.never_compared.is_empty());
     assert!(healthy.ruled_out.iter().any(|tally| tally.rule.id == "threshold"));
     let found: Vec<&str> = slow.found.iter().map(|tally| tally.rule.id).collect();
-    assert_eq!(found, ["differs", "filter", "rare", "slow-disk", "alone"], "the first windows had not lasted");
+    assert_eq!(
+        found,
+        ["differs", "filter", "rare", "slow-disk", "alone"],
+        "the first windows had not lasted"
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! One scored window under the rules: which members are anomalous now, and what speaks against them.
 
+use super::budget::elasticity::Elasticity;
 use super::budget::{Calibration, Rarity, Rate};
 use super::case::{Case, Context, Levels, Reading, Relation, Surroundings};
 use super::evidence::Observation;
@@ -27,6 +28,8 @@ pub struct Track {
     pub memory: Memory,
     /// How rare a slowness is, of the metric that tells it.
     pub calibration: Option<Calibration>,
+    /// How that metric grows with load, where work is not recorded.
+    elasticity: Elasticity,
 }
 
 /// What a track's windows are judged by, beside its own metric.
@@ -93,7 +96,7 @@ impl Judged {
 impl Track {
     /// A track that has seen nothing.
     pub fn new(scorer: Scorer, members: usize) -> Track {
-        Track { scorer, memory: Memory::new(members), calibration: None }
+        Track { scorer, memory: Memory::new(members), calibration: None, elasticity: Elasticity::default() }
     }
 
     /// Judges a window that could be decided.
@@ -243,16 +246,22 @@ impl Track {
         let shift_s = self.scorer.params.shift as f64 * f64::from(bench.grid.interval_s);
         let members = bench.members.len();
         let mut slowness = vec![f64::NAN; members];
+        let halves = scored.halves();
         for (row, &member) in scored.members.iter().enumerate() {
             slowness[member.index()] = match scored.metric.role() {
                 Role::Cost => {
                     let account = bench.surroundings.accounts.and_then(|accounts| accounts.of(member));
                     account.map_or(f64::NAN, window::slowness_for_work)
                 }
-                _ => window::slowness_in_latency(
-                    &scored.reading(row),
-                    bench.surroundings.load_of(scored.index, member),
-                ),
+                _ => {
+                    let seen = scored.reading(row);
+                    let load = bench.surroundings.load_of(scored.index, member);
+                    let load = load.map_or(f64::NAN, |load| load.ratio);
+                    let by_load = self.elasticity.slower_by(load);
+                    self.elasticity.push(load, seen.ratio);
+                    let halves: Vec<Reading> = halves.iter().map(|half| half.reading(row)).collect();
+                    window::slowness_in_latency(&seen, &halves, by_load)
+                }
             };
         }
         let calibration = self.calibration.get_or_insert_with(|| Calibration::new(shift_s, members));

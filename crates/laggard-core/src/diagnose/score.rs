@@ -81,6 +81,19 @@ impl ScoredWindow {
         self.levels.get_or_init(|| Levels::new(self.metric, &self.window))
     }
 
+    /// Levels of all rows in each half of the window; nothing of a window of one sample, or from the books.
+    pub fn halves(&self) -> Vec<Levels> {
+        let half = self.window.size().div_ceil(2);
+        if self.window.size() < 2 || self.metric.role().is_derived() {
+            return Vec::new();
+        }
+        let part = |from: usize| {
+            let samples = self.window.each().flat_map(|samples| &samples[from..from + half]);
+            Levels::new(self.metric, &Window::new(samples.copied().collect(), half))
+        };
+        vec![part(0), part(self.window.size() - half)]
+    }
+
     /// Whether a row's score exceeds its threshold.
     pub fn exceeds(&self, row: usize) -> bool {
         self.scores[row].exact().is_some_and(|score| score > self.thresholds[row])

@@ -17,8 +17,10 @@ struct Length {
     now: f32,
     /// The largest slowness of the block that is being filled.
     largest: f32,
-    /// It was rarer than the budget in this block: it does not teach what chance is.
+    /// It was rarer than the budget in this block ...
     is_rare: bool,
+    /// ... and in the one before.
+    was_rare: bool,
 }
 
 impl Default for Length {
@@ -31,6 +33,7 @@ impl Default for Length {
             now: f32::NEG_INFINITY,
             largest: f32::NEG_INFINITY,
             is_rare: false,
+            was_rare: false,
         }
     }
 }
@@ -81,21 +84,31 @@ impl Lengths {
         self.lengths[length].quarters[3]
     }
 
-    /// The slowness of this window, and that most of the last ones reach: the less of both.
-    pub fn recent(&self) -> f32 {
-        self.now(0).min(self.newest(0))
+    /// The slowness of late, as seen from a length: that of about the last tenth of it, and of this window where that is shorter.
+    pub fn recent(&self, length: usize) -> f32 {
+        match length.checked_sub(2) {
+            Some(shorter) if shorter > 0 => self.now(shorter),
+            _ => self.now(0).min(self.newest(0)),
+        }
     }
 
-    /// It is rarer than the budget: what it shows in the blocks of now does not teach what chance is.
+    /// It is rarer than the budget now.
     pub fn note_rare(&mut self) {
         self.lengths.iter_mut().for_each(|length| length.is_rare = true);
     }
 
-    /// The largest slowness of the block that ends; nothing where none is known, or it was rarer than the budget.
-    pub fn end_block(&mut self, length: usize) -> Option<f32> {
-        let largest = std::mem::replace(&mut self.lengths[length].largest, f32::NEG_INFINITY);
-        let is_rare = std::mem::take(&mut self.lengths[length].is_rare);
-        (largest.is_finite() && !is_rare).then_some(largest)
+    /// The largest slowness of the block that ends; nothing where none is known. What was rarer than the budget teaches no more than
+    /// the bar, and only when it is new: it may be chance, and it may be a fault that lasts.
+    pub fn end_block(&mut self, length: usize, bar: f64) -> Option<f32> {
+        let own = &mut self.lengths[length];
+        let largest = std::mem::replace(&mut own.largest, f32::NEG_INFINITY);
+        let is_rare = std::mem::take(&mut own.is_rare);
+        let was_rare = std::mem::replace(&mut own.was_rare, is_rare);
+        match (largest.is_finite(), is_rare) {
+            (false, _) => None,
+            (true, false) => Some(largest),
+            (true, true) => (!was_rare).then_some(largest.min(bar as f32)),
+        }
     }
 }
 
@@ -114,8 +127,22 @@ mod tests {
         assert_eq!(member.now(0), 2.0);
         member.push(0.1);
         assert!((member.now(0) - 0.1).abs() < 1e-6);
-        assert_eq!(member.end_block(0), Some(2.0));
-        assert_eq!(member.end_block(0), None, "nothing since");
+        assert_eq!(member.end_block(0, 1.0), Some(2.0));
+        assert_eq!(member.end_block(0, 1.0), None, "nothing since");
+    }
+
+    #[test]
+    fn what_is_rarer_than_the_budget_teaches_once_and_no_more_than_the_bar() {
+        let mut member = Lengths::default();
+        let mut block = |is_rare: bool| {
+            (0..4).for_each(|_| member.push(2.0));
+            if is_rare {
+                member.note_rare();
+            }
+            member.end_block(0, 1.5)
+        };
+        assert_eq!([block(true), block(true), block(false)], [Some(1.5), None, Some(2.0)]);
+        assert_eq!(block(true), Some(1.5), "it was over, and is new");
     }
 
     #[test]

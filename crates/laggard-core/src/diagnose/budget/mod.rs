@@ -6,12 +6,12 @@
 //! several lengths of time; [`tail`] learns from all members' maxima how they fall off, and says beyond which bar one is rarer
 //! than the budget. The rule `rare` holds a slowness against that bar. docs/methods.md, "A budget of false alarms", has the argument and its assumptions.
 
+pub mod elasticity;
 pub mod lengths;
 pub mod tail;
 
-use super::rules::window::{least_slowness, margin};
+use super::rules::window::{least_slowness, margin, slow_for_good};
 use crate::ids::MemberIndex;
-use crate::stats::Spread;
 use lengths::{LENGTHS, Lengths, QUARTERS};
 use tail::Tail;
 
@@ -55,12 +55,32 @@ pub struct Rarity {
     pub slowness: f64,
     /// ... in the last quarter of it ...
     pub newest: f64,
-    /// ... and in the last windows.
+    /// ... and in about the last tenth.
     pub recent: f64,
     /// Beyond this it is rarer than the budget.
     pub bar: f64,
     /// So many false alarms like it, or more extreme ones, are expected in a second at the site.
     pub rate: f64,
+}
+
+/// Which slowness is believed at one length of time: a logarithm.
+#[derive(Debug, Clone, Copy)]
+struct Bars {
+    /// Beyond what a member always has, chance shows no more.
+    by_chance: f64,
+    /// It is slow for good.
+    for_good: f64,
+    /// Less is not believed, whatever is known.
+    least: f64,
+}
+
+impl Bars {
+    const UNKNOWN: Bars = Bars { by_chance: f64::INFINITY, for_good: f64::INFINITY, least: 0.0 };
+
+    /// Of a member that always has so much.
+    fn of(&self, usual: f64) -> f64 {
+        (self.by_chance + usual).min(self.for_good).max(self.least)
+    }
 }
 
 /// One peer group: what is remembered of its members, and how their slowness falls off.
@@ -69,15 +89,13 @@ pub struct Calibration {
     shift_s: f64,
     members: Vec<Lengths>,
     tails: [Tail; LENGTHS],
-    /// The bar of each length, of the last refit ...
-    bars: [f64; LENGTHS],
+    /// The bars of each length, of the last refit ...
+    bars: [Bars; LENGTHS],
     /// ... and how often chance may exceed it in a block of one member ...
     probabilities: [f64; LENGTHS],
     /// ... given the budget of then.
     rate: Rate,
     windows: u64,
-    /// Sum of the windows' spreads over the members.
-    spreads: f64,
 }
 
 impl Calibration {
@@ -87,11 +105,10 @@ impl Calibration {
             shift_s,
             members: vec![Lengths::default(); members],
             tails: std::array::from_fn(|_| Tail::default()),
-            bars: [f64::INFINITY; LENGTHS],
+            bars: [Bars::UNKNOWN; LENGTHS],
             probabilities: [1.0; LENGTHS],
             rate: Rate::default(),
             windows: 0,
-            spreads: 0.0,
         }
     }
 
@@ -119,8 +136,6 @@ impl Calibration {
     /// Takes the slowness of every member in a window; NaN where nothing is known. `parts` are all that the site compares.
     pub fn push(&mut self, slowness: &[f64], rate: Rate, parts: usize) {
         self.windows += 1;
-        let deviation = Spread::of(slowness).deviation;
-        self.spreads += if deviation.is_finite() { deviation } else { 0.0 };
         for (member, &slowness) in self.members.iter_mut().zip(slowness) {
             member.push(slowness);
         }
@@ -132,13 +147,19 @@ impl Calibration {
     }
 
     fn end_block(&mut self, length: usize, rate: Rate, parts: usize) {
-        let maxima = self.members.iter_mut().map(|member| member.end_block(length)).collect();
-        let spread = (self.spreads / self.windows as f64).max(MIN_SPREAD);
-        self.tails[length].push_block(maxima, spread);
+        let (tail, bars) = (&self.tails[length], self.bars[length]);
+        let largest = |(member, known): (usize, &mut Lengths)| {
+            known.end_block(length, bars.of(tail.usual(MemberIndex::new(member))))
+        };
+        let maxima = self.members.iter_mut().enumerate().map(largest).collect();
+        self.tails[length].push_block(maxima);
         let blocks_per_s = parts as f64 * LENGTHS as f64 / (self.block(length) as f64 * self.shift_s);
         (self.rate, self.probabilities[length]) = (rate, rate.0 / blocks_per_s);
-        let bar = self.tails[length].bar(self.probabilities[length]);
-        self.bars[length] = bar.max(least_slowness(self.seconds(length)));
+        self.bars[length] = Bars {
+            by_chance: self.tails[length].bar(self.probabilities[length]),
+            for_good: slow_for_good(self.tails[length].levels(), self.seconds(length)),
+            least: least_slowness(self.seconds(length)),
+        };
     }
 
     /// How rare the slowness of a member is now, at the length at which it is rarest; nothing before the first block is over.
@@ -148,27 +169,25 @@ impl Calibration {
             seconds: self.seconds(length),
             slowness: f64::from(known.now(length)),
             newest: f64::from(known.newest(length)),
-            recent: f64::from(known.recent()),
-            bar: self.bars[length],
+            recent: f64::from(known.recent(length)),
+            bar: self.bars[length].of(self.tails[length].usual(member)),
             rate: f64::NAN,
         };
         let rarest = (0..LENGTHS)
-            .filter(|length| self.bars[*length].is_finite() && known.now(*length).is_finite())
+            .filter(|length| self.bars[*length].by_chance.is_finite() && known.now(*length).is_finite())
             .max_by(|a, b| margin(&at(*a)).total_cmp(&margin(&at(*b))))?;
-        let seen = at(rarest);
-        let often = self.tails[rarest].beyond(seen.slowness) / self.probabilities[rarest];
+        let (seen, tail) = (at(rarest), &self.tails[rarest]);
+        let often = tail.beyond(seen.slowness - tail.usual(member)) / self.probabilities[rarest];
         // Beyond the least that is believed, it is rarer still.
         let rate = self.rate.0 * if seen.slowness >= seen.bar { often.min(1.0) } else { often };
         Some(Rarity { rate, ..seen })
     }
 
-    /// A member was found to be slow beyond chance: what it shows in the blocks of now does not teach what chance is.
+    /// A member was found to be slow beyond chance: what it shows now teaches little of chance.
     pub fn note_rare(&mut self, member: MemberIndex) {
         self.members[member.index()].note_rare();
     }
 }
 
-/// Windows of healthy members differ by at least this.
-const MIN_SPREAD: f64 = 0.01;
 #[cfg(test)]
 mod tests;

@@ -5,15 +5,21 @@
 //! share jobs and backups, so they count as one, and so do three blocks of one mix of jobs. What is not known widens the tail: after `n` blocks the predictive
 //! distribution of an exponential is `P(excess > x) = (1 + x / (n s))^-n`. On the first day only the violent is beyond it.
 //!
+//! Devices differ for good by some percent: of a member's maxima, what it always has beyond the others is taken away. The first block
+//! teaches only until the second is over: what work costs is being learnt in it.
+//!
 //! Maxima are counted by size, so that the state stays small however long the recording and however large the group. A member's
-//! last ones are counted only when it is known that it is not slow for good.
+//! last ones are counted only when it is known what it always has, and that it is not slow for good.
 
+use crate::ids::MemberIndex;
 use crate::stats::{Spread, median, thin_oldest};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The share of maxima that are the tail.
+/// The share of maxima that are the tail, at most: where more than the rest are equal, those above them.
 const TAIL: f64 = 0.1;
-/// Before any block is over, the scale of the tail is taken to be the spread of the windows, with the weight of so many excesses ...
+/// Nobody can say that a smaller share is in it.
+const LEAST_SHARE: f64 = 0.001;
+/// The scale of the tail is taken to be the spread of the members, with the weight of so many excesses ...
 const PRIOR_EXCESSES: f64 = 5.0;
 /// ... known from so many blocks.
 const PRIOR_BLOCKS: f64 = 10.0;
@@ -21,8 +27,12 @@ const PRIOR_BLOCKS: f64 = 10.0;
 const BLOCKS_OF_A_MIX: f64 = 3.0;
 /// A member whose maxima are this many robust deviations above those of the others is slow for good, and does not teach chance ...
 const SLOW_FOR_GOOD: f64 = 6.0;
-/// ... if they are above this.
+/// ... if they are above this, as a logarithm: 1.15 times. Less is how much healthy devices differ.
 const MIN_SLOW_FOR_GOOD: f64 = 0.14;
+/// What a member always has is known after so many blocks.
+const OWN_BLOCKS: usize = 3;
+/// Members differ by at least this.
+const MIN_SPREAD: f64 = 0.01;
 /// Maxima of a member by which that is known, thinned.
 const MOST_OWN: usize = 16;
 /// The last maxima of a member, which are not counted yet.
@@ -39,6 +49,8 @@ pub struct Tail {
     /// Maxima, by steps.
     counts: BTreeMap<u16, u32>,
     blocks: u64,
+    /// The middle of the members' own levels, and how far they are from it.
+    levels: Option<Spread>,
     fitted: Option<Fitted>,
 }
 
@@ -48,102 +60,155 @@ struct Own {
     /// Of the whole time, thinned.
     thinned: VecDeque<f32>,
     /// The last ones, which are not counted yet.
-    pending: VecDeque<u16>,
+    pending: VecDeque<f32>,
+    /// What it always has.
+    level: f32,
+}
+
+impl Own {
+    /// Takes the largest slowness of a block.
+    fn push(&mut self, largest: f32) {
+        self.thinned.push_back(largest);
+        if self.thinned.len() > MOST_OWN {
+            thin_oldest(&mut self.thinned, MOST_OWN / 2);
+        }
+        self.pending.push_back(largest);
+        self.level = median(&mut self.thinned.iter().map(|own| f64::from(*own)).collect::<Vec<f64>>()) as f32;
+    }
+
+    /// What it always has, as far as healthy devices differ.
+    fn usual(&self) -> f64 {
+        match self.thinned.len() < OWN_BLOCKS {
+            true => 0.0,
+            false => f64::from(self.level).clamp(0.0, MIN_SLOW_FOR_GOOD),
+        }
+    }
+
+    /// The step of a maximum, without what it always has.
+    fn step(&self, largest: f32) -> u16 {
+        ((f64::from(largest) - self.usual()) / STEP).clamp(0.0, MOST_STEPS) as u16
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Fitted {
-    /// Where the tail begins, and its scale.
+    /// Where the tail begins, the share of maxima in it, and its scale.
     from: f64,
+    share: f64,
     scale: f64,
     /// Blocks from which they are known.
     blocks: f64,
 }
 
 impl Tail {
-    /// Takes the largest slowness of every member in a block, nothing of those that do not teach; and the spread of windows so far.
-    pub fn push_block(&mut self, maxima: Vec<Option<f32>>, spread: f64) {
+    /// Takes the largest slowness of every member in a block; nothing of those that do not teach.
+    pub fn push_block(&mut self, maxima: Vec<Option<f32>>) {
+        if self.blocks == 1 {
+            self.members.clear();
+        }
         // A block in which nobody did anything teaches nothing.
         self.blocks += u64::from(maxima.iter().any(Option::is_some));
         self.members.resize_with(maxima.len(), Own::default);
         for (own, largest) in self.members.iter_mut().zip(maxima) {
-            let Some(largest) = largest else { continue };
-            own.thinned.push_back(largest);
-            if own.thinned.len() > MOST_OWN {
-                thin_oldest(&mut own.thinned, MOST_OWN / 2);
+            largest.into_iter().for_each(|largest| own.push(largest));
+        }
+        let levels = Spread::of(&self.known().map(|own| f64::from(own.level)).collect::<Vec<f64>>());
+        self.levels = Some(levels).filter(|levels| levels.deviation.is_finite());
+        let slow = levels.middle + (SLOW_FOR_GOOD * levels.deviation).max(MIN_SLOW_FOR_GOOD);
+        let mut teaching = Vec::with_capacity(self.members.len());
+        for own in &mut self.members {
+            let is_healthy = f64::from(own.level) <= slow;
+            let settled = if own.pending.len() > PENDING { own.pending.pop_front() } else { None };
+            for largest in settled.into_iter().filter(|_| is_healthy) {
+                *self.counts.entry(own.step(largest)).or_default() += 1;
             }
-            own.pending.push_back((f64::from(largest) / STEP).clamp(0.0, MOST_STEPS) as u16);
+            teaching.extend(own.pending.iter().filter(|_| is_healthy).map(|largest| own.step(*largest)));
         }
         let mut counts = self.counts.clone();
-        let slow = self.slow_for_good();
-        for (own, is_slow) in self.members.iter_mut().zip(slow) {
-            if own.pending.len() > PENDING {
-                let settled = own.pending.pop_front().filter(|_| !is_slow);
-                settled.into_iter().for_each(|step| *self.counts.entry(step).or_default() += 1);
-                settled.into_iter().for_each(|step| *counts.entry(step).or_default() += 1);
-            }
-            let pending = own.pending.iter().filter(|_| !is_slow);
-            pending.for_each(|step| *counts.entry(*step).or_default() += 1);
-        }
+        teaching.into_iter().for_each(|step| *counts.entry(step).or_default() += 1);
+        let spread = self.levels.map_or(MIN_SPREAD, |levels| levels.deviation.max(MIN_SPREAD));
         self.fitted = Some(Fitted {
             blocks: self.blocks as f64 / BLOCKS_OF_A_MIX + PRIOR_BLOCKS,
             ..fit(&counts, spread)
         });
     }
 
-    /// Which members are slow for good.
-    fn slow_for_good(&self) -> Vec<bool> {
-        let level =
-            |own: &Own| median(&mut own.thinned.iter().map(|own| f64::from(*own)).collect::<Vec<f64>>());
-        let levels: Vec<f64> = self.members.iter().map(level).collect();
-        let spread = Spread::of(&levels);
-        let bound = spread.middle + (SLOW_FOR_GOOD * spread.deviation).max(MIN_SLOW_FOR_GOOD);
-        levels.into_iter().map(|level| level > bound).collect()
+    /// Members of which anything is known.
+    fn known(&self) -> impl Iterator<Item = &Own> {
+        self.members.iter().filter(|own| !own.thinned.is_empty())
     }
 
-    /// The slowness that a block of a healthy member exceeds with this probability.
+    /// How the members' own levels are spread, and how many members there are; nothing before the first block is over.
+    pub fn levels(&self) -> Option<(Spread, usize)> {
+        Some((self.levels?, self.known().count()))
+    }
+
+    /// What a member always has.
+    pub fn usual(&self, member: MemberIndex) -> f64 {
+        self.members.get(member.index()).map_or(0.0, Own::usual)
+    }
+
+    /// The slowness, beyond what it always has, that a block of a healthy member exceeds with this probability.
     pub fn bar(&self, probability: f64) -> f64 {
-        let Some(Fitted { from, scale, blocks }) = self.fitted else { return f64::INFINITY };
-        from + scale * blocks * ((TAIL / probability).max(1.0).powf(1.0 / blocks) - 1.0)
+        let Some(Fitted { from, share, scale, blocks }) = self.fitted else { return f64::INFINITY };
+        from + scale * blocks * ((share / probability).max(1.0).powf(1.0 / blocks) - 1.0)
     }
 
-    /// The probability that a block of a healthy member exceeds a slowness.
+    /// The probability that a block of a healthy member exceeds a slowness, beyond what it always has.
     pub fn beyond(&self, slowness: f64) -> f64 {
-        let Some(Fitted { from, scale, blocks }) = self.fitted else { return 1.0 };
-        TAIL * (1.0 + (slowness - from).max(0.0) / (blocks * scale)).powf(-blocks)
+        let Some(Fitted { from, share, scale, blocks }) = self.fitted else { return 1.0 };
+        share * (1.0 + (slowness - from).max(0.0) / (blocks * scale)).powf(-blocks)
     }
 }
 
-/// Where the tail of counted maxima begins, and its scale.
+/// Where the tail of counted maxima begins, how many are in it, and its scale. Real faults that were not found are among them: the
+/// median of the excesses tells the scale, not their mean. Most maxima may be zero, since what does no harm is none: then the tail is
+/// the larger half of the others.
 fn fit(counts: &BTreeMap<u16, u32>, spread: f64) -> Fitted {
-    let all: u64 = counts.values().map(|count| u64::from(*count)).sum();
-    let mut above = TAIL * all as f64;
+    let all: f64 = counts.values().map(|count| f64::from(*count)).sum();
+    let zero = counts.get(&0).map_or(0.0, |count| f64::from(*count));
+    let mut room = (TAIL * all).min((all - zero) / 2.0);
+    let mut tail: Vec<(f64, f64)> = Vec::new();
     // From the largest down, until the tail is full.
-    let (mut sum, mut excesses, mut from) = (0.0, 0.0, if all == 0 { spread } else { 0.0 });
     for (step, count) in counts.iter().rev() {
         let (value, count) = (STEP * f64::from(*step), f64::from(*count));
-        from = value;
-        if above < count {
+        if room < count {
             break;
         }
-        (sum, excesses, above) = (sum + value * count, excesses + count, above - count);
+        room -= count;
+        tail.push((value, count));
     }
-    let scale = (sum - excesses * from + PRIOR_EXCESSES * spread) / (excesses + PRIOR_EXCESSES);
-    Fitted { from, scale, blocks: PRIOR_BLOCKS }
+    let excesses: f64 = tail.iter().map(|(_, count)| count).sum();
+    // Where even the largest are many, they are where it begins.
+    let largest = counts.last_key_value().map_or(0.0, |(step, _)| STEP * f64::from(*step));
+    let from = tail.last().map_or(largest, |(value, _)| *value);
+    let mut left = excesses / 2.0;
+    let middle = tail.iter().find(|(_, count)| {
+        left -= count;
+        left < 0.0
+    });
+    let scale = middle.map_or(0.0, |(value, _)| (value - from) / std::f64::consts::LN_2);
+    Fitted {
+        from,
+        share: (excesses / all.max(1.0)).max(LEAST_SHARE),
+        scale: (excesses * scale + PRIOR_EXCESSES * spread) / (excesses + PRIOR_EXCESSES),
+        blocks: PRIOR_BLOCKS,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Blocks of members whose maxima are spread evenly over 100 steps, and one that is slow in all of them.
+    /// Blocks of members whose maxima are spread evenly over 100 steps, 20 of them above zero, and one that is slow in all of them.
     fn taught(blocks: u64) -> Tail {
         let mut tail = Tail::default();
         for block in 0..blocks {
-            let healthy = |member: u64| Some((((block * 37 + member * 11) % 100) as f32 + 0.5) * STEP as f32);
+            let steps = |member: u64| ((block * 37 + member * 11) % 100) as f32 - 79.5;
+            let healthy = |member: u64| Some(steps(member) * STEP as f32);
             let mut maxima: Vec<Option<f32>> = (0..10).map(healthy).collect();
             maxima.push(Some(2.0));
-            tail.push_block(maxima, 0.05);
+            tail.push_block(maxima);
         }
         tail
     }
@@ -151,9 +216,10 @@ mod tests {
     #[test]
     fn the_tail_begins_at_the_ninetieth_percentile_and_what_is_slow_for_good_does_not_teach() {
         let tail = taught(50);
-        let Fitted { from, scale, blocks } = tail.fitted.unwrap();
-        assert!((from - 0.9 * 100.0 * STEP).abs() <= 2.0 * STEP, "{from}");
-        // The mean of what is above is 5 steps.
+        let Fitted { from, share, scale, blocks } = tail.fitted.unwrap();
+        assert!((share - TAIL).abs() < 0.02, "{share}");
+        assert!((from - 10.0 * STEP).abs() <= 2.0 * STEP, "{from}");
+        // The median of what is above is 5 steps.
         assert!(scale < 0.06 && scale > 5.0 * STEP * 0.8, "{scale}");
         assert_eq!(blocks, 50.0 / BLOCKS_OF_A_MIX + PRIOR_BLOCKS);
         let probability = 1e-6;
@@ -163,11 +229,57 @@ mod tests {
     }
 
     #[test]
+    fn where_most_maxima_are_zero_the_tail_is_the_larger_half_of_the_others() {
+        let counts = BTreeMap::from([(0, 960), (1, 20), (21, 4), (22, 4), (23, 4), (24, 4), (25, 4)]);
+        let Fitted { from, share, .. } = fit(&counts, MIN_SPREAD);
+        assert_eq!((from, share), (21.0 * STEP, 0.02));
+        let Fitted { from, share, scale, .. } = fit(&BTreeMap::from([(0, 10)]), MIN_SPREAD);
+        assert_eq!((from, share, scale), (0.0, LEAST_SHARE, MIN_SPREAD), "nothing was ever slow");
+    }
+
+    #[test]
+    fn a_real_fault_that_was_not_found_hardly_widens_the_tail() {
+        let mut counts: BTreeMap<u16, u32> = (0..100).map(|step| (step, 1)).collect();
+        let clean = fit(&counts, MIN_SPREAD).scale;
+        counts.insert(400, 1);
+        assert!(fit(&counts, MIN_SPREAD).scale < 1.2 * clean, "{}", fit(&counts, MIN_SPREAD).scale);
+    }
+
+    #[test]
+    fn what_a_member_always_has_is_not_chance_and_no_fault_from_the_start_is_all_of_it() {
+        let mut tail = Tail::default();
+        for block in 0..20_u64 {
+            let noise = |member: u64| ((block * 7 + member * 3) % 10) as f32 * 0.01;
+            let maxima = (0..10).map(|member| {
+                noise(member) + [0.0, 0.1, 0.5][member.min(2) as usize] * f32::from(member < 3)
+            });
+            tail.push_block(maxima.map(Some).collect());
+        }
+        let usual = |member: usize| tail.usual(MemberIndex::new(member));
+        assert!(usual(1) > 0.1 && usual(1) <= MIN_SLOW_FOR_GOOD, "{}", usual(1));
+        assert_eq!(usual(2), MIN_SLOW_FOR_GOOD, "0.5 is no difference of healthy members");
+        assert!(tail.bar(1e-6) < 0.5, "{}", tail.bar(1e-6));
+    }
+
+    #[test]
+    fn the_first_block_teaches_until_the_second_is_over() {
+        let mut tail = Tail::default();
+        let mut bar_after = |largest: [f32; 4]| {
+            tail.push_block(largest.map(Some).to_vec());
+            tail.bar(1e-6)
+        };
+        let wide = bar_after([0.0, 0.1, 0.2, 0.6]);
+        let narrow = bar_after([0.0, 0.01, 0.0, 0.02]);
+        assert!(narrow < wide / 2.0, "{wide} {narrow}");
+    }
+
+    #[test]
     fn the_state_does_not_grow_with_the_recording() {
         let tail = taught(500);
         assert!(tail.counts.len() <= 101, "{}", tail.counts.len());
         assert!(tail.members.iter().all(|own| own.thinned.len() <= MOST_OWN && own.pending.len() <= PENDING));
         let counted: u32 = tail.counts.values().sum();
-        assert_eq!(counted, 10 * (500 - PENDING as u32));
+        // All but the first and the last ones.
+        assert_eq!(counted, 10 * (499 - PENDING as u32));
     }
 }

@@ -8,12 +8,12 @@ mod network;
 mod rare;
 mod work;
 
-pub use rare::{least_slowness, margin};
+pub use rare::{least_slowness, margin, slow_for_good};
 pub use work::{MIN_WORK, cost_threshold, slowness_for_work};
 
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Score;
-use crate::diagnose::bound::{HALF, TENTH, THREE_TIMES};
+use crate::diagnose::bound::{HALF, TENTH, THREE_TIMES, TWICE};
 use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Reading, Relation};
 use crate::diagnose::cause::Cause;
 use crate::diagnose::ledger::{MAX_USUAL, MIN_USUAL, USUAL_QUANTILE};
@@ -61,7 +61,15 @@ pub static RULES: &[Rule] = &[
         sentence: "A slowness that chance shows less often than the budget of false alarms allows, given how slow healthy peers were for how long, speaks against the component at once: it has lasted.",
         clause: "{metric} {ratio} times its peers' for {minutes} minutes, {allowed} allowed",
         origin: "docs/methods.md, a budget of false alarms",
-        bounds: &[rare::TWICE_AFTER, rare::MIN_EXCESS, rare::STILL_SLOW],
+        bounds: &[
+            rare::TWICE_AFTER,
+            rare::MIN_EXCESS,
+            rare::STILL_SLOW,
+            rare::FOR_GOOD_AFTER,
+            rare::MIN_FOR_GOOD_SPREADS,
+            rare::MIN_FOR_GOOD_MEMBERS,
+            rare::MIN_FOR_GOOD,
+        ],
         ruling: Ruling::Indicts(None),
         step: Step::Rare(rare::rare),
     },
@@ -418,9 +426,13 @@ fn threshold(case: &Case) -> Option<Numbers> {
 }
 
 /// How slow a member is in latency, beyond what its load may explain, as a logarithm: what the budget is held against where work is
-/// not recorded.
-pub fn slowness_in_latency(seen: &Reading, load: Option<Reading>) -> f64 {
-    let load = load.map_or(f64::NAN, |load| load.ratio).max(1.0);
+/// not recorded. One slow request in a window is no slow device: both halves show at least half of it.
+pub fn slowness_in_latency(seen: &Reading, halves: &[Reading], by_load: f64) -> f64 {
+    let of_half = |half: &Reading| TWICE * slowness_in_part(half, by_load);
+    halves.iter().map(of_half).fold(slowness_in_part(seen, by_load), f64::min)
+}
+
+fn slowness_in_part(seen: &Reading, by_load: f64) -> f64 {
     let slowness = seen.ratio.ln();
     match seen.difference() {
         // Without requests there is no latency.
@@ -428,7 +440,7 @@ pub fn slowness_in_latency(seen: &Reading, load: Option<Reading>) -> f64 {
         // What is faster tells how much members differ.
         difference if difference <= 0.0 => slowness,
         difference if difference <= negligible_latency(seen) => 0.0,
-        _ => slowness - load.ln(),
+        _ => slowness - by_load,
     }
 }
 

@@ -4,6 +4,7 @@ use super::super::{Bound, Numbers};
 use crate::diagnose::bound::{HALF, TENTH};
 use crate::diagnose::budget::Rarity;
 use crate::diagnose::case::Case;
+use crate::stats::Spread;
 
 /// Twice the peers' time is believed when it has lasted for so long; of longer times the excess falls with their root ...
 pub(super) const TWICE_AFTER: Bound = Bound::new("twice_after", 120.0, "s");
@@ -11,6 +12,25 @@ pub(super) const TWICE_AFTER: Bound = Bound::new("twice_after", 120.0, "s");
 pub(super) const MIN_EXCESS: Bound = Bound::new("min_excess", TENTH, "more than the peers");
 /// Share of the bar that this window and most of the last ones reach while a slowness goes on.
 pub(super) const STILL_SLOW: Bound = Bound::new("still_slow", HALF, "of the bar");
+
+/// Over so long a time jobs come and go, and members differ by themselves ...
+pub(super) const FOR_GOOD_AFTER: Bound = Bound::new("for_good_after", 86_400.0, "s");
+/// ... so that one this far from all others, of so many ...
+pub(super) const MIN_FOR_GOOD_SPREADS: Bound =
+    Bound::new("min_for_good_spreads", 5.0, "robust standard deviations");
+pub(super) const MIN_FOR_GOOD_MEMBERS: Bound = Bound::new("min_for_good_members", 8.0, "members");
+/// ... and slower by this, is slow for good, however little is known of chance.
+pub(super) const MIN_FOR_GOOD: Bound = Bound::new("min_for_good", 0.18, "as a logarithm: 1.2 times");
+
+/// The slowness at which a member is slow for good, given how the members' own levels are spread at a length of time: a logarithm.
+pub fn slow_for_good(levels: Option<(Spread, usize)>, seconds: f64) -> f64 {
+    let is_known = |(_, members): &(Spread, usize)| {
+        seconds >= FOR_GOOD_AFTER.value && *members as f64 >= MIN_FOR_GOOD_MEMBERS.value
+    };
+    levels.filter(is_known).map_or(f64::INFINITY, |(spread, _)| {
+        spread.middle + (MIN_FOR_GOOD_SPREADS.value * spread.deviation).max(MIN_FOR_GOOD.value)
+    })
+}
 
 /// The least slowness that is believed after a time, however alike the peers are: a logarithm.
 pub fn least_slowness(seconds: f64) -> f64 {
