@@ -1,7 +1,7 @@
 //! One scored window under the rules: which members are anomalous now, and what speaks against them.
 
 use super::budget::elasticity::Elasticity;
-use super::budget::{Calibration, Rarity, Rate};
+use super::budget::{Calibration, Rarity, Rate, Slowness};
 use super::case::{Case, Context, Levels, Reading, Relation, Surroundings};
 use super::evidence::Observation;
 use super::gaps::Attendance;
@@ -245,13 +245,13 @@ impl Track {
         }
         let shift_s = self.scorer.params.shift as f64 * f64::from(bench.grid.interval_s);
         let members = bench.members.len();
-        let mut slowness = vec![f64::NAN; members];
+        let mut slowness = vec![Slowness::UNKNOWN; members];
         let halves = scored.halves();
         for (row, &member) in scored.members.iter().enumerate() {
             slowness[member.index()] = match scored.metric.role() {
                 Role::Cost => {
                     let account = bench.surroundings.accounts.and_then(|accounts| accounts.of(member));
-                    account.map_or(f64::NAN, window::slowness_for_work)
+                    account.map_or(Slowness::UNKNOWN, window::slowness_for_work)
                 }
                 _ => {
                     let seen = scored.reading(row);

@@ -11,7 +11,7 @@ mod lessons;
 mod past_cost;
 mod piece;
 
-pub use account::{Account, Accounts, SlowPiece, Unlike};
+pub use account::{Account, Accounts, Brief, SlowPiece, Unlike};
 pub use difference::{MAX_USUAL, MIN_USUAL, USUAL_QUANTILE};
 pub use past_cost::{NEW_DIRECTION, NO_DIRECTION};
 pub use piece::{BOOKED, Piece, Recorded, STALLED_BUSY, STALLED_IN_FLIGHT};
@@ -38,6 +38,8 @@ const OFF: f64 = 0.223;
 const MIN_ACTIVE: usize = 3;
 /// With fewer members that do anything, nothing is said of the group as a whole.
 const MIN_ACTIVE_SHARE: f64 = 0.5;
+/// Pieces that show what is violent.
+const BRIEF_PIECES: usize = 4;
 /// A window is judged of which this share is booked.
 const MIN_BOOKED: f64 = 0.5;
 
@@ -247,9 +249,10 @@ impl Ledger {
                 peer_effect: *peer_effect,
                 spread: if usual.is_known() { spread } else { plain_spread },
                 unlike: Unlike { size: sizes.outside(&known.sum.load), mix: mix.unwrap_or(0.0) },
+                brief: Brief::UNKNOWN,
             })
         };
-        let found: Vec<Option<Account>> =
+        let mut found: Vec<Option<Account>> =
             members.iter().zip(&differences).zip(&self.usual).map(account).collect();
         let size = self.window_pieces as usize;
         let first = self.schedule.from(window).0 / self.piece_slots;
@@ -265,8 +268,32 @@ impl Ledger {
                 costs[member * size + place] = cost_s / piece.seconds;
             }
         }
+        for (member, account) in found.iter_mut().enumerate() {
+            let Some(account) = account else { continue };
+            let pieces = member * size..(member + 1) * size;
+            account.brief =
+                self.brief(&ratios[pieces.clone()], &costs[pieces], account, self.usual[member].level());
+        }
         self.remember(members, &differences, &plain);
         Accounts { index: window, members: found, ratios, costs, pieces: size, group: None }
+    }
+
+    /// The last pieces of a window, given service over cost and the cost of all of them.
+    fn brief(&self, ratios: &[f64], costs: &[f64], account: &Account, usual: f64) -> Brief {
+        let last = ratios.len().saturating_sub(BRIEF_PIECES);
+        let mut effects: Vec<f64> =
+            ratios[last..].iter().map(|ratio| ratio.ln() - account.peer_effect - usual).collect();
+        if effects.len() < BRIEF_PIECES || effects.iter().any(|effect| effect.is_nan()) {
+            return Brief::UNKNOWN;
+        }
+        effects.sort_unstable_by(f64::total_cmp);
+        let usual = account.peer_effect.exp().max(1.0);
+        let lost = ratios[last..].iter().zip(&costs[last..]).map(|(ratio, cost)| (ratio - usual) * cost);
+        Brief {
+            effect: effects[1],
+            lost: lost.sum::<f64>() / BRIEF_PIECES as f64,
+            seconds: BRIEF_PIECES as f64 * self.piece_slots as f64 * self.interval_s,
+        }
     }
 
     /// The newest pieces of a member in the window that was settled last in which it was busy for longer than its work costs.

@@ -1,9 +1,27 @@
 //! The slowness of one member at several lengths of time: small, and the same whatever came before.
 
-/// Windows in a quarter of each length.
-pub const QUARTERS: [u32; LENGTHS] = [1, 3, 10, 30, 100, 300, 1000];
+/// How slow a member is: logarithms; NaN is not known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slowness {
+    /// In a window.
+    pub window: f64,
+    /// In three of the last four [pieces](super::super::ledger) of it, where pieces are booked.
+    pub brief: f64,
+}
+
+impl Slowness {
+    /// Nothing is known.
+    pub const UNKNOWN: Slowness = Slowness { window: f64::NAN, brief: f64::NAN };
+}
+
+/// Windows in a quarter of each length. The shortest has the last pieces of a window.
+pub const QUARTERS: [u32; LENGTHS] = [0, 1, 3, 10, 30, 100, 300, 1000];
 /// How many lengths there are.
-pub const LENGTHS: usize = 7;
+pub const LENGTHS: usize = 8;
+/// The length of the last pieces ...
+const BRIEF: usize = 0;
+/// ... and that of the last windows.
+const WINDOWS: usize = 1;
 
 /// One length: the mean of each of its last quarters.
 #[derive(Debug, Clone, Copy)]
@@ -55,8 +73,13 @@ impl Length {
         (self.sum, self.known, self.passed) = (0.0, 0, 0);
         let mut ordered = self.quarters;
         ordered.sort_unstable_by(f32::total_cmp);
-        self.now = ordered[1];
-        self.largest = self.largest.max(self.now);
+        self.show(ordered[1]);
+    }
+
+    /// Three of four quarters reach this.
+    fn show(&mut self, now: f32) {
+        self.now = now;
+        self.largest = self.largest.max(now);
     }
 }
 
@@ -67,10 +90,14 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// Takes a window; NaN is not known.
-    pub fn push(&mut self, slowness: f64) {
-        for (length, windows) in self.lengths.iter_mut().zip(QUARTERS) {
-            length.push(slowness, windows);
+    /// Takes a window.
+    pub fn push(&mut self, slowness: Slowness) {
+        let [brief, lengths @ ..] = &mut self.lengths;
+        let is_known = !slowness.brief.is_nan();
+        brief.show(if is_known { slowness.brief as f32 } else { f32::NEG_INFINITY });
+        brief.quarters[3] = brief.now;
+        for (length, windows) in lengths.iter_mut().zip(&QUARTERS[WINDOWS..]) {
+            length.push(slowness.window, *windows);
         }
     }
 
@@ -86,9 +113,10 @@ impl Lengths {
 
     /// The slowness of late, as seen from a length: that of about the last tenth of it, and of this window where that is shorter.
     pub fn recent(&self, length: usize) -> f32 {
-        match length.checked_sub(2) {
-            Some(shorter) if shorter > 0 => self.now(shorter),
-            _ => self.now(0).min(self.newest(0)),
+        match length {
+            BRIEF => self.now(BRIEF),
+            WINDOWS | 2 | 3 => self.now(WINDOWS).min(self.newest(WINDOWS)),
+            longer => self.now(longer - 2),
         }
     }
 
@@ -116,49 +144,65 @@ impl Lengths {
 mod tests {
     use super::*;
 
+    fn window(slowness: f64) -> Slowness {
+        Slowness { window: slowness, brief: f64::NAN }
+    }
+
     #[test]
     fn three_of_four_quarters_must_be_slow() {
         let mut member = Lengths::default();
-        [2.0, 2.0].into_iter().for_each(|slowness| member.push(slowness));
-        assert_eq!(member.now(0), f32::NEG_INFINITY, "two windows are two quarters");
-        member.push(2.0);
-        assert_eq!(member.now(0), 2.0);
-        member.push(0.1);
-        assert_eq!(member.now(0), 2.0);
-        member.push(0.1);
-        assert!((member.now(0) - 0.1).abs() < 1e-6);
-        assert_eq!(member.end_block(0, 1.0), Some(2.0));
-        assert_eq!(member.end_block(0, 1.0), None, "nothing since");
+        [2.0, 2.0].into_iter().for_each(|slowness| member.push(window(slowness)));
+        assert_eq!(member.now(WINDOWS), f32::NEG_INFINITY, "two windows are two quarters");
+        member.push(window(2.0));
+        assert_eq!(member.now(WINDOWS), 2.0);
+        member.push(window(0.1));
+        assert_eq!(member.now(WINDOWS), 2.0);
+        member.push(window(0.1));
+        assert!((member.now(WINDOWS) - 0.1).abs() < 1e-6);
+        assert_eq!(member.end_block(WINDOWS, 1.0), Some(2.0));
+        assert_eq!(member.end_block(WINDOWS, 1.0), None, "nothing since");
     }
 
     #[test]
     fn what_is_rarer_than_the_budget_teaches_once_and_no_more_than_the_bar() {
         let mut member = Lengths::default();
         let mut block = |is_rare: bool| {
-            (0..4).for_each(|_| member.push(2.0));
+            (0..4).for_each(|_| member.push(window(2.0)));
             if is_rare {
                 member.note_rare();
             }
-            member.end_block(0, 1.5)
+            member.end_block(WINDOWS, 1.5)
         };
         assert_eq!([block(true), block(true), block(false)], [Some(1.5), None, Some(2.0)]);
         assert_eq!(block(true), Some(1.5), "it was over, and is new");
     }
 
     #[test]
+    fn the_last_pieces_are_a_length_of_their_own() {
+        let mut member = Lengths::default();
+        member.push(window(2.0));
+        assert_eq!(member.now(BRIEF), f32::NEG_INFINITY);
+        member.push(Slowness { window: 0.5, brief: 2.0 });
+        assert_eq!([member.now(BRIEF), member.newest(BRIEF), member.recent(BRIEF)], [2.0; 3]);
+        member.push(Slowness { window: 2.0, brief: 0.1 });
+        assert!((member.now(BRIEF) - 0.1).abs() < 1e-6, "it is over");
+        assert_eq!(member.end_block(BRIEF, 9.0), Some(2.0));
+    }
+
+    #[test]
     fn a_quarter_of_which_less_than_half_is_known_is_not_slow() {
         let mut member = Lengths::default();
         let pushed = |member: &mut Lengths, known: usize| {
-            (0..3).for_each(|window| member.push(if window < known { 1.0 } else { f64::NAN }));
+            (0..3).for_each(|place| member.push(window(if place < known { 1.0 } else { f64::NAN })));
         };
         (0..3).for_each(|_| pushed(&mut member, 2));
-        assert_eq!(member.now(1), 1.0);
+        assert_eq!(member.now(2), 1.0);
         (0..2).for_each(|_| pushed(&mut member, 1));
-        assert_eq!(member.now(1), f32::NEG_INFINITY);
+        assert_eq!(member.now(2), f32::NEG_INFINITY);
     }
 
     #[test]
     fn the_state_of_a_member_is_small() {
-        assert!(size_of::<Lengths>() <= 320, "{}", size_of::<Lengths>());
+        assert!(size_of::<Lengths>() <= 360, "{}", size_of::<Lengths>());
     }
 }

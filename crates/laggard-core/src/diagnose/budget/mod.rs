@@ -12,6 +12,7 @@ pub mod tail;
 
 use super::rules::window::{least_slowness, margin, slow_for_good};
 use crate::ids::MemberIndex;
+pub use lengths::Slowness;
 use lengths::{LENGTHS, Lengths, QUARTERS};
 use tail::Tail;
 
@@ -123,9 +124,9 @@ impl Calibration {
         shortest.max(4 * u64::from(QUARTERS[length]))
     }
 
-    /// Seconds of a length.
+    /// Seconds of a length. Pieces are half as long as what is new in a window.
     fn seconds(&self, length: usize) -> f64 {
-        4.0 * f64::from(QUARTERS[length]) * self.shift_s
+        4.0 * f64::from(QUARTERS[length]).max(0.5) * self.shift_s
     }
 
     /// Whether the first block is over: before that nothing is known of chance.
@@ -133,8 +134,8 @@ impl Calibration {
         self.windows >= self.block(0)
     }
 
-    /// Takes the slowness of every member in a window; NaN where nothing is known. `parts` are all that the site compares.
-    pub fn push(&mut self, slowness: &[f64], rate: Rate, parts: usize) {
+    /// Takes the slowness of every member in a window. `parts` are all that the site compares.
+    pub fn push(&mut self, slowness: &[Slowness], rate: Rate, parts: usize) {
         self.windows += 1;
         for (member, &slowness) in self.members.iter_mut().zip(slowness) {
             member.push(slowness);
@@ -158,7 +159,7 @@ impl Calibration {
         self.bars[length] = Bars {
             by_chance: self.tails[length].bar(self.probabilities[length]),
             for_good: slow_for_good(self.tails[length].levels(), self.seconds(length)),
-            least: least_slowness(self.seconds(length)),
+            least: least_slowness(self.seconds(length), QUARTERS[length] == 0),
         };
     }
 

@@ -17,6 +17,8 @@ fn run(seed: u64, members: usize, windows: u64, from: u64, extra: f64) -> (Vec<u
         };
         let mut slowness: Vec<f64> = last.iter_mut().map(&mut next).collect();
         slowness[0] += if window >= from { extra } else { 0.0 };
+        let slowness: Vec<Slowness> =
+            slowness.into_iter().map(|window| Slowness { window, brief: f64::NAN }).collect();
         calibration.push(&slowness, Rate::default(), members);
         for member in (0..members).map(MemberIndex::new) {
             if calibration.rarity(member).is_some_and(|seen| margin(&seen) >= 0.0) {

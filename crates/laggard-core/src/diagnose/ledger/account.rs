@@ -27,6 +27,24 @@ pub struct Account {
     pub spread: f64,
     /// How unlike its work is to the work that taught the cost.
     pub unlike: Unlike,
+    /// Its last pieces.
+    pub brief: Brief,
+}
+
+/// What the last pieces of a window say: what is violent shows in them before it has filled a window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Brief {
+    /// The effect that all of them but one reach; NaN where they are not all booked.
+    pub effect: f64,
+    /// Share of their time that was lost.
+    pub lost: f64,
+    /// Their seconds.
+    pub seconds: f64,
+}
+
+impl Brief {
+    /// Nothing is known.
+    pub const UNKNOWN: Brief = Brief { effect: f64::NAN, lost: f64::NAN, seconds: f64::NAN };
 }
 
 /// Work for which the cost is not known from the peers.
@@ -141,6 +159,7 @@ mod tests {
             peer_effect,
             spread: 0.02,
             unlike: Unlike { size: 1.0, mix: 0.0 },
+            brief: Brief::UNKNOWN,
         };
         assert_eq!(account(0.5, 0.5, 0.0).by_load(0.25), 1.0);
         assert_eq!(account(0.75, 0.5, 0.0).by_load(0.25), 0.5, "as much again is slowness");

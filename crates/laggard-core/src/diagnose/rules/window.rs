@@ -14,6 +14,7 @@ pub use work::{MIN_WORK, cost_threshold, slowness_for_work};
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Score;
 use crate::diagnose::bound::{HALF, TENTH, THREE_TIMES, TWICE};
+use crate::diagnose::budget::Slowness;
 use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Reading, Relation};
 use crate::diagnose::cause::Cause;
 use crate::diagnose::ledger::{MAX_USUAL, MIN_USUAL, USUAL_QUANTILE};
@@ -64,6 +65,7 @@ pub static RULES: &[Rule] = &[
         bounds: &[
             rare::TWICE_AFTER,
             rare::MIN_EXCESS,
+            rare::MIN_BRIEF_RATIO,
             rare::STILL_SLOW,
             rare::FOR_GOOD_AFTER,
             rare::MIN_FOR_GOOD_SPREADS,
@@ -427,9 +429,10 @@ fn threshold(case: &Case) -> Option<Numbers> {
 
 /// How slow a member is in latency, beyond what its load may explain, as a logarithm: what the budget is held against where work is
 /// not recorded. One slow request in a window is no slow device: both halves show at least half of it.
-pub fn slowness_in_latency(seen: &Reading, halves: &[Reading], by_load: f64) -> f64 {
+pub fn slowness_in_latency(seen: &Reading, halves: &[Reading], by_load: f64) -> Slowness {
     let of_half = |half: &Reading| TWICE * slowness_in_part(half, by_load);
-    halves.iter().map(of_half).fold(slowness_in_part(seen, by_load), f64::min)
+    let window = halves.iter().map(of_half).fold(slowness_in_part(seen, by_load), f64::min);
+    Slowness { window, brief: f64::NAN }
 }
 
 fn slowness_in_part(seen: &Reading, by_load: f64) -> f64 {

@@ -10,6 +10,8 @@ use crate::stats::Spread;
 pub(super) const TWICE_AFTER: Bound = Bound::new("twice_after", 120.0, "s");
 /// ... to no less than this.
 pub(super) const MIN_EXCESS: Bound = Bound::new("min_excess", TENTH, "more than the peers");
+/// Only what is violent is believed before it has filled a window.
+pub(super) const MIN_BRIEF_RATIO: Bound = Bound::new("min_brief_ratio", 4.0, "times the peers'");
 /// Share of the bar that this window and most of the last ones reach while a slowness goes on.
 pub(super) const STILL_SLOW: Bound = Bound::new("still_slow", HALF, "of the bar");
 
@@ -33,8 +35,9 @@ pub fn slow_for_good(levels: Option<(Spread, usize)>, seconds: f64) -> f64 {
 }
 
 /// The least slowness that is believed after a time, however alike the peers are: a logarithm.
-pub fn least_slowness(seconds: f64) -> f64 {
-    (1.0 + (TWICE_AFTER.value / seconds).sqrt().max(MIN_EXCESS.value)).ln()
+pub fn least_slowness(seconds: f64, is_brief: bool) -> f64 {
+    let lasting = 1.0 + (TWICE_AFTER.value / seconds).sqrt().max(MIN_EXCESS.value);
+    if is_brief { lasting.max(MIN_BRIEF_RATIO.value).ln() } else { lasting.ln() }
 }
 
 /// By how much a slowness is beyond its bar, and goes on: negative where it is not.

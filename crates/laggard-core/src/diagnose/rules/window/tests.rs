@@ -3,7 +3,7 @@
 use super::*;
 use crate::diagnose::budget::Rarity;
 use crate::diagnose::case::{Context, Reading, Surroundings};
-use crate::diagnose::ledger::{Account, Accounts, Unlike};
+use crate::diagnose::ledger::{Account, Accounts, Brief, Unlike};
 use crate::diagnose::score::{ScoredWindow, Scorer};
 use crate::diagnose::threshold::Policy;
 use crate::grid::Params;
@@ -414,6 +414,7 @@ fn account(service: f64, cost: f64) -> Account {
         peer_effect: 0.0,
         spread: 0.02,
         unlike: Unlike { size: 1.0, mix: 0.0 },
+        brief: Brief::UNKNOWN,
     }
 }
 
@@ -525,7 +526,7 @@ fn what_is_rarer_than_the_budget_indicts_while_it_goes_on() {
     not(Rarity { slowness: 0.199, ..seen });
     not(Rarity { newest: 0.199, ..seen });
     not(Rarity { recent: 0.099, ..seen });
-    let excess = |seconds: f64| least_slowness(seconds).exp() - 1.0;
+    let excess = |seconds: f64| least_slowness(seconds, false).exp() - 1.0;
     assert!((excess(120.0) - 1.0).abs() < 1e-12 && (excess(480.0) - 0.5).abs() < 1e-12);
     assert!((excess(12_000.0) - 0.1).abs() < 1e-12 && (excess(1e6) - 0.1).abs() < 1e-12);
 }

@@ -4,6 +4,7 @@ use super::super::{Bound, Numbers};
 use super::has_more;
 use crate::cost::SECTOR;
 use crate::diagnose::bound::{HALF, TENTH, THREE_TIMES, TWICE};
+use crate::diagnose::budget::Slowness;
 use crate::diagnose::case::{Case, Reading};
 use crate::diagnose::ledger::{Account, Unlike};
 use crate::model::metric::Role;
@@ -55,18 +56,23 @@ fn unlikeness(unlike: &Unlike) -> f64 {
     by_size.max(LOCALITY.value.powf(unlike.mix)).max(1.0)
 }
 
-/// Share of the time that must be lost to a slow device.
-fn lost_allowed(account: &Account) -> f64 {
-    (MIN_LOST_S.value / account.seconds).max(MIN_LOST_SHARE.value)
+/// Share of the time that must be lost to a slow device, in so many seconds.
+fn lost_allowed(seconds: f64) -> f64 {
+    (MIN_LOST_S.value / seconds).max(MIN_LOST_SHARE.value)
 }
 
-/// How slow a device is beyond what unlike work may explain, as a logarithm: what the budget is held against.
-pub fn slowness_for_work(account: &Account) -> f64 {
-    match account.effect {
+/// How slow a device is beyond what unlike work may explain: what the budget is held against.
+pub fn slowness_for_work(account: &Account) -> Slowness {
+    let slowness = |effect: f64, lost: f64, seconds: f64| match effect {
         // What is faster tells how much members differ.
         effect if effect <= 0.0 => effect,
-        _ if account.lost() < lost_allowed(account) => 0.0,
+        _ if lost < lost_allowed(seconds) => 0.0,
         effect => effect - unlikeness(&account.unlike).ln(),
+    };
+    let brief = &account.brief;
+    Slowness {
+        window: slowness(account.effect, account.lost(), account.seconds),
+        brief: slowness(brief.effect, brief.lost, brief.seconds),
     }
 }
 
@@ -92,7 +98,7 @@ pub(super) fn lost_time(case: &Case) -> Option<Numbers> {
         return None;
     }
     let account = case.account()?;
-    let allowed = lost_allowed(account);
+    let allowed = lost_allowed(account.seconds);
     (account.lost() < allowed).then(|| {
         Numbers::of(&[("ratio", case.reading.ratio), ("lost", account.lost()), ("allowed", allowed)])
     })
