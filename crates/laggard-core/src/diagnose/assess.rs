@@ -1,9 +1,12 @@
 //! The operator's state as a diagnosis: what is in trouble enough to be worth an administrator's time, what cannot be judged.
 
+use super::budget::power::{Judged, Power as Probes, Visible};
 use super::cause::Cause;
 use super::evidence::Episode;
 use super::gaps::{Gap, GapReason};
-use super::incident::{ComponentVerdict, Diagnosis, Excused, Incident, JudgedMetric, Undecided, Verdict};
+use super::incident::{
+    ComponentVerdict, Diagnosis, Excused, Incident, JudgedMetric, Power, Undecided, Verdict,
+};
 use super::judge::Track;
 use super::past::SlowTime;
 use super::persistence::Trouble;
@@ -44,6 +47,7 @@ impl Diagnoser {
             no_all_clear: self.no_all_clear(&components).filter(|_| incidents.is_empty()),
             components,
             judged: self.judged(),
+            power: self.power(),
             undecided_groups,
             incidents,
             observations,
@@ -172,16 +176,36 @@ impl Diagnoser {
     fn no_all_clear(&self, components: &Table<ComponentId, ComponentVerdict>) -> Option<Spoken> {
         let is_judged = |id: &&ComponentId| !matches!(components[**id].verdict, Verdict::Undecided(_));
         let members = self.roster.groups.iter().map(|group| &group.members);
-        let groups = members.map(|members| GroupCoverage {
+        let groups = self.roster.groups.ids().zip(members).map(|(group, members)| GroupCoverage {
             members: members.len(),
             judged: members.iter().filter(is_judged).count(),
+            is_blind: self.probed(group).any(|(probes, judged)| probes.is_blind(&judged)),
         });
         let incomplete = &self.config.incomplete;
         let coverage = Coverage {
             groups: groups.collect(),
             incomplete: incomplete.components.len() + usize::from(incomplete.is_of_others),
+            never_recorded: self.roster.never_recorded.len(),
         };
         site::no_all_clear(&coverage, &self.config.without)
+    }
+
+    /// What each metric of a group could have seen, and what was judged of it.
+    fn probed(&self, group: GroupId) -> impl Iterator<Item = (&Probes, Judged<'_>)> {
+        let (windows, shift_s) = (self.groups[group].windows, self.shift_s());
+        let tracks = self.tracks.iter().filter(move |track| track.scorer.group == group);
+        tracks.filter_map(move |track| {
+            Some((track.power()?, Judged { windows, shift_s, without: &self.config.without }))
+        })
+    }
+
+    /// The least slowness that would have been named in each group, as far as it is known.
+    fn power(&self) -> Vec<Power> {
+        let of_group = |group: GroupId| {
+            let visible = self.probed(group).flat_map(|(probes, judged)| probes.visible(&judged));
+            visible.map(move |Visible { ratio, seconds }| Power { group, ratio, seconds })
+        };
+        self.groups.ids().flat_map(of_group).collect()
     }
 
     fn undecided(&self, group: GroupId) -> Option<Undecided> {

@@ -73,6 +73,11 @@ impl Reading {
         self.level - self.peer_level
     }
 
+    /// The same at this many times the level.
+    pub fn slowed(&self, by: f64) -> Reading {
+        Reading { level: by * self.level, ratio: by * self.ratio, ..*self }
+    }
+
     /// Score over threshold.
     pub fn severity(&self) -> f64 {
         self.score.exact().unwrap_or(f64::NAN) / self.threshold.max(1e-9)

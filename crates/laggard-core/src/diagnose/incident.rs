@@ -195,6 +195,17 @@ pub struct JudgedMetric {
     pub metric: Metric,
 }
 
+/// A slowness that would have been named in a group, if a part that works had been so slow: the least factor for a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Power {
+    /// The group.
+    pub group: GroupId,
+    /// Times as slow as its peers ...
+    pub ratio: f64,
+    /// ... for so many seconds.
+    pub seconds: f64,
+}
+
 /// An episode that was not worth a report, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Excused {
@@ -225,6 +236,8 @@ pub struct Diagnosis {
     pub no_all_clear: Option<Spoken>,
     /// What was judged.
     pub judged: Vec<JudgedMetric>,
+    /// What could have been seen, shortest first; nothing of groups of which it is not known.
+    pub power: Vec<Power>,
     /// Problems, worst first.
     pub incidents: Vec<Incident>,
     /// Loads: parts with more to do than their peers, and no fault.

@@ -1,6 +1,7 @@
 //! One scored window under the rules: which members are anomalous now, and what speaks against them.
 
 use super::budget::elasticity::Elasticity;
+use super::budget::power::{Judges, Power, Slowed};
 use super::budget::{Calibration, Rarity, Rate, Slowness};
 use super::case::{Case, Context, Levels, Reading, Relation, Surroundings};
 use super::evidence::Observation;
@@ -12,7 +13,7 @@ use super::rules::{Numbers, Ruling, Without, site};
 use super::score::{ScoredWindow, Scorer};
 use super::threshold;
 use super::trace::{Tally, Trace};
-use crate::compare::Score;
+use crate::compare::{Score, cost::COST, limp::LIMP};
 use crate::grid::{Grid, Window};
 use crate::ids::{ComponentId, MemberIndex, Slot, Table, UnixSeconds};
 use crate::model::metric::Role;
@@ -30,6 +31,8 @@ pub struct Track {
     pub calibration: Option<Calibration>,
     /// How that metric grows with load, where work is not recorded.
     elasticity: Elasticity,
+    /// What it could have seen.
+    power: Power,
 }
 
 /// What a track's windows are judged by, beside its own metric.
@@ -96,7 +99,13 @@ impl Judged {
 impl Track {
     /// A track that has seen nothing.
     pub fn new(scorer: Scorer, members: usize) -> Track {
-        Track { scorer, memory: Memory::new(members), calibration: None, elasticity: Elasticity::default() }
+        Track {
+            scorer,
+            memory: Memory::new(members),
+            calibration: None,
+            elasticity: Elasticity::default(),
+            power: Power::default(),
+        }
     }
 
     /// Judges a window that could be decided.
@@ -243,30 +252,61 @@ impl Track {
         if self.scorer.is_trained() || !is_told_here {
             return Vec::new();
         }
-        let shift_s = self.scorer.params.shift as f64 * f64::from(bench.grid.interval_s);
+        let params = self.scorer.params;
+        let shift_s = params.shift as f64 * f64::from(bench.grid.interval_s);
         let members = bench.members.len();
-        let mut slowness = vec![Slowness::UNKNOWN; members];
         let halves = scored.halves();
+        let by_load: Vec<f64> = scored
+            .members
+            .iter()
+            .enumerate()
+            .map(|(row, &member)| {
+                let load =
+                    bench.surroundings.load_of(scored.index, member).map_or(f64::NAN, |load| load.ratio);
+                let by_load = self.elasticity.slower_by(load);
+                if scored.metric.role() == Role::StorageLatency {
+                    self.elasticity.push(load, scored.reading(row).ratio);
+                }
+                by_load
+            })
+            .collect();
+        let slowed = |row: usize, by: f64, in_pieces: f64| match scored.metric.role() {
+            Role::Cost => {
+                let accounts = bench.surroundings.accounts?;
+                let account = accounts.of(scored.members[row])?.slowed(by, in_pieces);
+                let slowness = window::slowness_for_work(&account);
+                Some(Slowed { slowness, severity: slowness.window / window::cost_threshold(account.spread) })
+            }
+            _ => {
+                let halves: Vec<Reading> = halves.iter().map(|half| half.reading(row).slowed(by)).collect();
+                let seen = scored.reading(row).slowed(by);
+                let slowness = window::slowness_in_latency(&seen, &halves, by_load[row]);
+                let severity = window::severity_in_latency(&seen, scored.thresholds[row], slowness);
+                Some(Slowed { slowness, severity })
+            }
+        };
+        let mut slowness = vec![Slowness::UNKNOWN; members];
+        let mut rows = vec![None; members];
         for (row, &member) in scored.members.iter().enumerate() {
-            slowness[member.index()] = match scored.metric.role() {
-                Role::Cost => {
-                    let account = bench.surroundings.accounts.and_then(|accounts| accounts.of(member));
-                    account.map_or(Slowness::UNKNOWN, window::slowness_for_work)
-                }
-                _ => {
-                    let seen = scored.reading(row);
-                    let load = bench.surroundings.load_of(scored.index, member);
-                    let load = load.map_or(f64::NAN, |load| load.ratio);
-                    let by_load = self.elasticity.slower_by(load);
-                    self.elasticity.push(load, seen.ratio);
-                    let halves: Vec<Reading> = halves.iter().map(|half| half.reading(row)).collect();
-                    window::slowness_in_latency(&seen, &halves, by_load)
-                }
-            };
+            slowness[member.index()] = slowed(row, 1.0, 1.0).map_or(Slowness::UNKNOWN, |seen| seen.slowness);
+            rows[member.index()] = Some(row);
         }
         let calibration = self.calibration.get_or_insert_with(|| Calibration::new(shift_s, members));
         calibration.push(&slowness, bench.budget, bench.parts);
+        // Scores of other methods have scales of their own.
+        if *self.scorer.method == LIMP || *self.scorer.method == COST {
+            let judges =
+                Judges { calibration, k: params.k, overlap: params.size as f64 / params.shift as f64 };
+            self.power.push(&judges, &slowness, |member, by, in_pieces| {
+                slowed(rows[member.index()]?, by, in_pieces)
+            });
+        }
         scored.members.iter().map(|member| calibration.rarity(*member)).collect()
+    }
+
+    /// What it could have seen: of the metric that tells how slow devices are.
+    pub fn power(&self) -> Option<&Power> {
+        self.calibration.as_ref().map(|_| &self.power)
     }
 
     fn is_replaced(&self, silent_from: Slot) -> bool {

@@ -127,7 +127,7 @@ pub struct Finding {
 /// A trouble is over when it was not seen in so many windows, or its accumulator is zero.
 pub const OVER_AFTER: Bound = Bound::new("over_after", 12.0, "windows");
 
-/// Troubles of one component that are remembered when they are over; of more, those with the least impact are forgotten.
+/// Troubles of one component that are remembered when they are over; of more, loads are forgotten first, then those with the least impact.
 const MOST_OVER: usize = 16;
 
 /// One trouble of one component in one time, or a load that is none.
@@ -285,11 +285,13 @@ impl History {
         }
     }
 
+    /// Of more than are remembered, loads go first, then what weighs least: a fault is never forgotten for loads.
     fn remember(&mut self, strand: Strand, episode: Episode) {
         self.over.push((strand, episode));
         if self.over.len() > MOST_OVER {
-            let impact = |place: &usize| self.over[*place].1.impact();
-            let least = (0..self.over.len()).min_by(|a, b| impact(a).total_cmp(&impact(b)));
+            let weight = |place: &usize| (!self.over[*place].0.is_load, self.over[*place].1.impact());
+            let least = (0..self.over.len())
+                .min_by(|a, b| weight(a).0.cmp(&weight(b).0).then(weight(a).1.total_cmp(&weight(b).1)));
             let forgotten = least.map(|least| self.over.remove(least));
             self.forgotten += u64::from(forgotten.is_some_and(|(strand, _)| !strand.is_load));
         }
@@ -417,6 +419,24 @@ mod tests {
             history.troubles(ComponentId::new(0)).map(|trouble| trouble.episode.first.0 / 100).collect();
         assert_eq!((kept.len(), history.forgotten), (MOST_OVER, 4));
         assert!(!kept.contains(&3) && !kept.contains(&0) && kept.contains(&19), "{kept:?}");
+    }
+
+    #[test]
+    fn a_fault_is_not_forgotten_for_the_loads_of_many_nights() {
+        let load = Strand { is_load: true, ..FAULT };
+        let mut history = History::default();
+        let mut trouble = |strand: Strand, number: i64, severity: f64| {
+            history.mark(strand);
+            match strand.is_load {
+                true => history.explain(Domain::Storage, finding(number * 100, severity)),
+                false => history.indict(Domain::Storage, &finding(number * 100, severity)),
+            }
+            history.end_window(true, |_| None);
+            history.end_window(true, |_| None);
+            history.troubles(ComponentId::new(0)).filter(|trouble| !trouble.is_load).count()
+        };
+        assert_eq!(trouble(FAULT, 0, 1.5), 1);
+        assert!((1..40).all(|night| trouble(load, night, 50.0) == 1));
     }
 
     #[test]

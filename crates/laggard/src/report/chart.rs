@@ -262,6 +262,31 @@ pub fn distributions(lines: &[(String, &'static str, Vec<f64>)], unit: &str) -> 
     }
 }
 
+/// The least ratio that is seen after so many seconds, in steps: what lies above is seen. Both axes are logarithmic.
+pub fn steps(points: &[(f64, f64)], label: impl Fn(f64) -> String) -> Markup {
+    let values = ValueAxis::new(points.iter().map(|(_, ratio)| *ratio).chain([1.0]).collect(), true);
+    let first = points.first().map_or(1.0, |(seconds, _)| *seconds);
+    let last = points.last().map_or(first, |(seconds, _)| *seconds).max(2.0 * first) * 2.0;
+    let x = |seconds: f64| LEFT + (seconds / first).ln() / (last / first).ln() * (WIDTH - LEFT - RIGHT);
+    let mut d = format!("M{:.1} {TOP:.1}", x(first));
+    for (seconds, ratio) in points {
+        let _ = write!(d, "H{:.1}V{:.1}", x(*seconds), values.y(*ratio));
+    }
+    let _ = write!(d, "H{:.1}", WIDTH - RIGHT);
+    html! {
+        svg.plot viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" {
+            (values.draw("times its peers'"))
+            g.axis {
+                line x1=(LEFT) x2=(WIDTH - RIGHT) y1=(HEIGHT - BOTTOM) y2=(HEIGHT - BOTTOM) {}
+                @for (seconds, _) in points {
+                    text x=(px(x(*seconds))) y=(HEIGHT - BOTTOM + 17.0) text-anchor="middle" { (label(*seconds)) }
+                }
+            }
+            path.suspect d=(d) {}
+        }
+    }
+}
+
 /// Bars side by side for each label: the CSS class of each bar's kind, its name, and its values.
 pub fn bars(labels: &[String], kinds: &[(&'static str, &str, Vec<f64>)], unit: &str) -> Markup {
     let values =

@@ -4,12 +4,12 @@ use super::advice;
 use laggard_core::diagnose::case::Relation;
 use laggard_core::diagnose::evidence::Evidence;
 use laggard_core::diagnose::gaps::GapReason;
-use laggard_core::diagnose::incident::ComponentVerdict;
+use laggard_core::diagnose::incident::{ComponentVerdict, Power};
 use laggard_core::diagnose::rules::episode::{Spoken, checklist};
 use laggard_core::diagnose::rules::{Ruling, Step};
 use laggard_core::diagnose::trace::Tally;
 use laggard_core::diagnose::{Cause, Diagnosis, Incident, Verdict};
-use laggard_core::ids::{ComponentId, UnixSeconds};
+use laggard_core::ids::{ComponentId, GroupId, UnixSeconds};
 use laggard_core::model::groups::CLIENTS;
 use laggard_core::model::{Kind, Metric, hosts};
 use laggard_engine::{Explanation, Session};
@@ -100,8 +100,23 @@ pub fn when(incident: &Incident) -> String {
     }
 }
 
+/// What could have been seen, in one line for each group of which it is known.
+pub fn power(session: &Session) -> Vec<String> {
+    let line = |group: GroupId| {
+        let visible = session.diagnosis.power.iter().filter(|seen| seen.group == group);
+        let named =
+            |seen: &Power| format!("{} times as slow for {}", seen.ratio, lasted(seen.seconds as i64));
+        let steps: Vec<String> = visible.map(named).collect();
+        (!steps.is_empty()).then(|| {
+            let group = &session.roster.groups[group].name;
+            format!("a part of `{group}` that works would have been named at {}", steps.join(", or "))
+        })
+    };
+    session.roster.groups.ids().filter_map(line).collect()
+}
+
 /// A time span in the largest unit that has at least two of it.
-fn lasted(seconds: i64) -> String {
+pub fn lasted(seconds: i64) -> String {
     match seconds {
         seconds if seconds < 120 => format!("{seconds} s"),
         seconds if seconds < 7200 => format!("{} min", seconds / 60),

@@ -8,6 +8,7 @@
 
 pub mod elasticity;
 pub mod lengths;
+pub mod power;
 pub mod tail;
 
 use super::rules::window::{least_slowness, margin, slow_for_good};
@@ -165,7 +166,11 @@ impl Calibration {
 
     /// How rare the slowness of a member is now, at the length at which it is rarest; nothing before the first block is over.
     pub fn rarity(&self, member: MemberIndex) -> Option<Rarity> {
-        let known = &self.members[member.index()];
+        self.rarity_of(&self.members[member.index()], member)
+    }
+
+    /// The same, if the member had been as slow as this.
+    fn rarity_of(&self, known: &Lengths, member: MemberIndex) -> Option<Rarity> {
         let at = |length: usize| Rarity {
             seconds: self.seconds(length),
             slowness: f64::from(known.now(length)),

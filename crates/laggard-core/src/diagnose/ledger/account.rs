@@ -69,6 +69,16 @@ impl Account {
         (extra_cost / extra_service.max(extra_cost)).max(0.0)
     }
 
+    /// The same work in this many times the time; in the last pieces by a factor of their own.
+    pub fn slowed(&self, by: f64, in_pieces: f64) -> Account {
+        let brief = Brief {
+            effect: self.brief.effect + in_pieces.ln(),
+            lost: self.brief.lost + self.service * (in_pieces - 1.0),
+            ..self.brief
+        };
+        Account { service: self.service * by, effect: self.effect + by.ln(), brief, ..*self }
+    }
+
     /// Share of the time that was lost: in service beyond what the peers would have been.
     pub fn lost(&self) -> f64 {
         self.service - self.cost * self.peer_effect.exp().max(1.0)

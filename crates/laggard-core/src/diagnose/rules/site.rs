@@ -11,6 +11,7 @@ use super::episode::{self, Named, Spoken};
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Method;
 use crate::diagnose::bound::{HALF, QUARTER, SEVERAL, TENTH, TWICE};
+use crate::diagnose::budget::power::{MIN_FOUND, MIN_TRIED};
 use crate::diagnose::case::Relation;
 use crate::diagnose::cause::Cause;
 use crate::diagnose::evidence::{Episode, Evidence};
@@ -294,6 +295,26 @@ pub static RULES: &[Rule] = &[
         step: Step::AllClear(not_all_judged),
     },
     Rule {
+        id: "not-all-recorded",
+        scope: Scope::Site,
+        sentence: "Where most of what the topology names was never recorded, \"nothing suspect\" is not said.",
+        clause: "{never} components of the topology were never recorded, {recorded} were",
+        origin: "no false all-clear: docs/methods.md",
+        bounds: &[MIN_JUDGED],
+        ruling: Ruling::Undecided,
+        step: Step::AllClear(not_all_recorded),
+    },
+    Rule {
+        id: "blind",
+        scope: Scope::Site,
+        sentence: "Where not even a part ten times as slow as its peers would have been named, \"nothing suspect\" is not said: slowness was put into the recording itself, and not found.",
+        clause: "in {blind} of {groups} groups no slowness that was tried is found",
+        origin: "no false all-clear: docs/methods.md, power",
+        bounds: &[MIN_TRIED, MIN_FOUND],
+        ruling: Ruling::Undecided,
+        step: Step::AllClear(blind),
+    },
+    Rule {
         id: "input-lost",
         scope: Scope::Site,
         sentence: "Where samples were lost, merged or not understood on the way, \"nothing suspect\" is not said.",
@@ -312,6 +333,8 @@ pub struct Coverage {
     pub groups: Vec<GroupCoverage>,
     /// Components whose samples are not all there; files of which that is not known count as one.
     pub incomplete: usize,
+    /// Components that the topology names, of kinds that were recorded, and of which there is no sample.
+    pub never_recorded: usize,
 }
 
 /// How many members of a group there are, and how many of them are healthy or suspect.
@@ -321,6 +344,8 @@ pub struct GroupCoverage {
     pub members: usize,
     /// Those that could be judged.
     pub judged: usize,
+    /// Slownesses were put into it, and none is found.
+    pub is_blind: bool,
 }
 
 /// Groups of one or two never can be judged, and are no reason for alarm.
@@ -332,6 +357,20 @@ fn not_all_judged(coverage: &Coverage) -> Option<Numbers> {
     let blind = groups.iter().filter(is_blind).count();
     (blind > 0 || groups.iter().all(|group| group.judged == 0))
         .then(|| Numbers::of(&[("blind", blind as f64), ("groups", groups.len() as f64)]))
+}
+
+fn not_all_recorded(coverage: &Coverage) -> Option<Numbers> {
+    let (never, recorded) = (
+        coverage.never_recorded as f64,
+        coverage.groups.iter().map(|group| group.members).sum::<usize>() as f64,
+    );
+    (recorded < MIN_JUDGED.value * (never + recorded))
+        .then(|| Numbers::of(&[("never", never), ("recorded", recorded)]))
+}
+
+fn blind(coverage: &Coverage) -> Option<Numbers> {
+    let blind = coverage.groups.iter().filter(|group| group.is_blind).count();
+    (blind > 0).then(|| Numbers::of(&[("blind", blind as f64), ("groups", coverage.groups.len() as f64)]))
 }
 
 fn input_lost(coverage: &Coverage) -> Option<Numbers> {

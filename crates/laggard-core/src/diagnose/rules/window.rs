@@ -435,6 +435,13 @@ pub fn slowness_in_latency(seen: &Reading, halves: &[Reading], by_load: f64) -> 
     Slowness { window, brief: f64::NAN }
 }
 
+/// Score over threshold of a latency, as [`limp`](crate::compare::limp) has it; 0 where the difference would be excused.
+pub fn severity_in_latency(seen: &Reading, threshold: f64, slowness: Slowness) -> f64 {
+    let is_different = slowness.window >= MIN_LATENCY_RATIO.value.ln();
+    let score = (seen.difference().max(0.0) / seen.spread).ln_1p();
+    if is_different { score / threshold } else { 0.0 }
+}
+
 fn slowness_in_part(seen: &Reading, by_load: f64) -> f64 {
     let slowness = seen.ratio.ln();
     match seen.difference() {

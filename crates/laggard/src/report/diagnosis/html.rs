@@ -37,6 +37,7 @@ pub fn render(session: &Session) -> String {
         (heat_maps(session))
         (persistence(session))
         (groups(session))
+        (power(session))
         (warnings(session))
         (gaps(session))
     };
@@ -412,6 +413,31 @@ fn groups(session: &Session) -> Markup {
                         td { @if let Some(known) = undecided { "undecided: " (known.reason) } @else { "decided" } }
                     }
                 }
+            }
+        }
+    }
+}
+
+/// The curve of what would have been named: the longer it lasts, the less is needed.
+fn power(session: &Session) -> Markup {
+    let power = &session.diagnosis.power;
+    let curve = |group: GroupId| -> Vec<(f64, f64)> {
+        let of_group = power.iter().filter(|seen| seen.group == group);
+        of_group.map(|seen| (seen.seconds, seen.ratio)).collect()
+    };
+    let groups = session.roster.groups.ids().filter(|group| !curve(*group).is_empty());
+    html! {
+        @if !power.is_empty() {
+            section id="power" {
+                h2 { "What would have been seen" }
+                p { "Slowness was put into this recording, in parts that work: above the curve at least four of five were named." }
+                @for group in groups {
+                    figure {
+                        (chart::steps(&curve(group), |seconds| sentences::lasted(seconds as i64)))
+                        figcaption { (session.roster.groups[group].name) }
+                    }
+                }
+                ul { @for line in sentences::power(session) { li { (line) } } }
             }
         }
     }

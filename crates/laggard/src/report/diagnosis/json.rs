@@ -29,6 +29,8 @@ struct Document<'a> {
     /// Loads, of the shape of incidents.
     observations: Vec<Problem<'a>>,
     components: Vec<State<'a>>,
+    /// What would have been named, by group: the least ratio for a time.
+    power: Vec<Visible<'a>>,
     /// What to know before believing it.
     warnings: Vec<Note>,
     gaps: Vec<Gap<'a>>,
@@ -111,6 +113,13 @@ struct Said {
 }
 
 #[derive(Serialize)]
+struct Visible<'a> {
+    group: &'a str,
+    ratio: f64,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
 struct Note {
     message: String,
     /// Whether a fault may be hidden by it: then nothing suspect is undecided.
@@ -161,6 +170,15 @@ pub fn render(session: &Session) -> String {
                 persistence: state.persistence,
                 accumulator: state.accumulator,
                 rulings: session.asked.contains(&id).then(|| rulings(session, id)),
+            })
+            .collect(),
+        power: diagnosis
+            .power
+            .iter()
+            .map(|seen| Visible {
+                group: &roster.groups[seen.group].name,
+                ratio: seen.ratio,
+                seconds: seen.seconds,
             })
             .collect(),
         warnings: session

@@ -48,6 +48,9 @@ pub fn render(session: &Session, with_evidence: bool, explained: &[String]) -> S
     if let Some(spoken) = &diagnosis.no_all_clear {
         let _ = writeln!(out, "  undecided by `{}`: {}", spoken.rule.id, sentences::clause(spoken));
     }
+    for line in sentences::power(session) {
+        let _ = writeln!(out, "  power: {line}");
+    }
     for warning in sentences::losses(session) {
         let _ = writeln!(out, "  warning: {warning}");
     }

@@ -337,8 +337,10 @@ fn a_server_is_named_before_the_controller_that_has_no_other() {
 #[test]
 fn nothing_suspect_is_said_only_where_all_that_can_be_compared_was() {
     let says = |groups: &[(usize, usize)]| {
-        let coverage = |&(members, judged): &(usize, usize)| GroupCoverage { members, judged };
-        let coverage = Coverage { groups: groups.iter().map(coverage).collect(), incomplete: 0 };
+        let coverage =
+            |&(members, judged): &(usize, usize)| GroupCoverage { members, judged, is_blind: false };
+        let coverage =
+            Coverage { groups: groups.iter().map(coverage).collect(), incomplete: 0, never_recorded: 0 };
         let is_lost = Coverage { incomplete: 1, ..coverage.clone() };
         assert!(no_all_clear(&is_lost, &Without::default()).is_some(), "samples were lost");
         no_all_clear(&coverage, &Without::default()).is_none()

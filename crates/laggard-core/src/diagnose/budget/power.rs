@@ -1,0 +1,253 @@
+//! What a diagnosis could have seen: slowness is put into the recording as it comes, and it is noted whether it would have been named.
+//!
+//! A probe is a member that works, made slower by a factor for a time: its windows as they were recorded, the slowness added, judged
+//! by the rules that judge everybody. Probes change nothing: no bar, no verdict. When one is over, another member is the next.
+
+use super::Calibration;
+use super::lengths::{Lengths, Slowness};
+use crate::diagnose::bound::Bound;
+use crate::diagnose::persistence::Filter;
+use crate::diagnose::rules::Without;
+use crate::diagnose::rules::episode::Impact;
+use crate::diagnose::rules::window::margin;
+use crate::ids::MemberIndex;
+use std::collections::VecDeque;
+
+/// Something is said of a slowness that was tried so often ...
+pub const MIN_TRIED: Bound = Bound::new("min_tried", 5.0, "times");
+/// ... and it would have been named if so many were.
+pub const MIN_FOUND: Bound = Bound::new("min_found", 0.8, "of them");
+
+/// Times slower.
+const FACTORS: [f64; 6] = [1.25, 1.5, 2.0, 3.0, 5.0, 10.0];
+/// For so many windows' time.
+const WINDOWS: [u32; 5] = [3, 12, 40, 160, 640];
+/// Probes of one factor and time at once.
+const LANES: usize = 2;
+/// A probe is not put where a member is this slow already: a logarithm.
+const MAX_SLOWNESS: f64 = 0.14;
+
+/// Tries of one factor and time that are remembered.
+const MOST_TRIES: usize = 16;
+
+/// One factor and time: the last tries.
+#[derive(Debug, Clone, Default)]
+struct Cell {
+    tries: VecDeque<Try>,
+}
+
+/// What came of one probe.
+#[derive(Debug, Clone, Copy)]
+struct Try {
+    /// Persistence times severity.
+    impact: f32,
+    is_rare: bool,
+    is_calibrated: bool,
+}
+
+/// One member that is made slower.
+#[derive(Debug, Clone)]
+struct Probe {
+    member: MemberIndex,
+    lengths: Lengths,
+    filter: Filter,
+    passed: u32,
+    /// As of a [trouble](crate::diagnose::persistence): its accumulator, the largest of it, windows that differed, and how much.
+    accumulator: u32,
+    peak: u32,
+    anomalous: u32,
+    log_severity: f64,
+    /// It was known how rare a slowness is when it began.
+    is_calibrated: bool,
+    is_rare: bool,
+}
+
+/// The least that would have been named.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Visible {
+    /// Times as slow as its peers ...
+    pub ratio: f64,
+    /// ... for so many seconds.
+    pub seconds: f64,
+}
+
+/// The probes of one group.
+#[derive(Debug, Default)]
+pub struct Power {
+    cells: [[Cell; FACTORS.len()]; WINDOWS.len()],
+    probes: Vec<Option<Box<Probe>>>,
+    /// How many members were chosen: the next is another one.
+    chosen: usize,
+}
+
+/// What a probe is judged by.
+pub struct Judges<'a> {
+    /// How rare a slowness is.
+    pub calibration: &'a Calibration,
+    /// Windows that differ, of those that the filter remembers.
+    pub k: usize,
+    /// Windows of a window's length: so many pass until one is slow from end to end.
+    pub overlap: f64,
+}
+
+/// How slow a member would be with the slowness that is put into it.
+#[derive(Debug, Clone, Copy)]
+pub struct Slowed {
+    /// Of it.
+    pub slowness: Slowness,
+    /// Score over threshold; at most 1 where it would not differ from its peers.
+    pub severity: f64,
+}
+
+impl Power {
+    /// Takes a window: `seen` is how slow each member is, `slowed` what a member would be if it were slower by one factor in the window and
+    /// by another in its last pieces; nothing where it does so little that slowness would do no harm.
+    pub fn push(
+        &mut self,
+        judges: &Judges,
+        seen: &[Slowness],
+        slowed: impl Fn(MemberIndex, f64, f64) -> Option<Slowed>,
+    ) {
+        self.probes.resize(WINDOWS.len() * FACTORS.len() * LANES, None);
+        for place in 0..self.probes.len() {
+            let (time, factor) = (place / LANES / FACTORS.len(), place / LANES % FACTORS.len());
+            if self.probes[place].is_none() {
+                self.probes[place] = self.begin(judges, seen, &slowed, FACTORS[factor]);
+            }
+            let Some(probe) = &mut self.probes[place] else { continue };
+            probe.push(judges, FACTORS[factor], &slowed);
+            // Also what is found early counts at its end only: what is not found has none before.
+            if probe.passed < WINDOWS[time] {
+                continue;
+            }
+            let tries = &mut self.cells[time][factor].tries;
+            tries.push_back(probe.came_of());
+            if tries.len() > MOST_TRIES {
+                tries.pop_front();
+            }
+            self.probes[place] = None;
+        }
+    }
+
+    /// A probe in a member that works and is not slow.
+    fn begin(
+        &mut self,
+        judges: &Judges,
+        seen: &[Slowness],
+        slowed: impl Fn(MemberIndex, f64, f64) -> Option<Slowed>,
+        factor: f64,
+    ) -> Option<Box<Probe>> {
+        // Members in an order that has nothing to do with their place.
+        self.chosen += 1;
+        let member = MemberIndex::new(self.chosen.wrapping_mul(7919) % seen.len());
+        let is_well = seen[member.index()].window <= MAX_SLOWNESS;
+        let works = slowed(member, factor.max(FACTORS[FACTORS.len() - 1]), 1.0)?.slowness.window > 0.0;
+        (is_well && works).then(|| {
+            Box::new(Probe {
+                member,
+                lengths: judges.calibration.members[member.index()].clone(),
+                filter: Filter::default(),
+                passed: 0,
+                accumulator: 0,
+                peak: 0,
+                anomalous: 0,
+                log_severity: 0.0,
+                is_calibrated: judges.calibration.is_known(),
+                is_rare: false,
+            })
+        })
+    }
+
+    /// The least that would have been named: for each time the least factor, where a longer one needs less.
+    pub fn visible(&self, judged: &Judged) -> Vec<Visible> {
+        let is_found = |cell: &Cell| {
+            let tried = cell.tries.len() as f64;
+            let found = cell.tries.iter().filter(|tried| judged.names(tried)).count() as f64;
+            tried >= MIN_TRIED.value && found >= MIN_FOUND.value * (tried + 1.0)
+        };
+        let mut visible: Vec<Visible> = Vec::new();
+        for (cells, windows) in self.cells.iter().zip(WINDOWS) {
+            // From the largest factor down, as long as it is found.
+            let least = FACTORS.iter().zip(cells).rev().take_while(|(_, cell)| is_found(cell)).last();
+            let Some((&ratio, _)) = least else { continue };
+            if visible.last().is_none_or(|last| ratio < last.ratio) {
+                visible.push(Visible { ratio, seconds: f64::from(windows) * judged.shift_s });
+            }
+        }
+        visible
+    }
+
+    /// Whether the largest slowness was tried often enough, for some time, and none is found.
+    pub fn is_blind(&self, judged: &Judged) -> bool {
+        let largest = |cells: &[Cell; FACTORS.len()]| cells[FACTORS.len() - 1].tries.len() as f64;
+        self.cells.iter().any(|cells| largest(cells) >= MIN_TRIED.value) && self.visible(judged).is_empty()
+    }
+}
+
+/// What was judged until now: the longer, the more a trouble must weigh.
+pub struct Judged<'a> {
+    /// Windows.
+    pub windows: u64,
+    /// Seconds from one to the next.
+    pub shift_s: f64,
+    /// Rules that are not asked.
+    pub without: &'a Without,
+}
+
+impl Judged<'_> {
+    /// Whether what came of a probe would be reported.
+    fn names(&self, tried: &Try) -> bool {
+        let trouble = Impact {
+            impact: f64::from(tried.impact),
+            windows: self.windows,
+            shift_s: self.shift_s,
+            is_trained: false,
+            is_rare: tried.is_rare,
+            rarity: None,
+            is_calibrated: tried.is_calibrated,
+        };
+        (tried.impact > 0.0 || tried.is_rare) && trouble.excused(self.without).is_none()
+    }
+}
+
+impl Probe {
+    fn push(
+        &mut self,
+        judges: &Judges,
+        factor: f64,
+        slowed: impl Fn(MemberIndex, f64, f64) -> Option<Slowed>,
+    ) {
+        // The first windows are slow in part only, and so are the first pieces.
+        let share = (f64::from(self.passed + 1) / judges.overlap).min(1.0);
+        let in_pieces = if self.passed == 0 { 1.0 } else { factor };
+        self.passed += 1;
+        let seen = slowed(self.member, 1.0 + share * (factor - 1.0), in_pieces);
+        self.lengths.push(seen.map_or(Slowness::UNKNOWN, |seen| seen.slowness));
+        let rarity = judges.calibration.rarity_of(&self.lengths, self.member);
+        let is_rare = rarity.is_some_and(|seen| margin(&seen) >= 0.0);
+        self.is_rare |= is_rare;
+        let severity = seen.map_or(1.0, |seen| seen.severity).max(1.0);
+        if self.filter.push(judges.k, severity > 1.0) {
+            self.accumulator += 1;
+            self.peak = self.peak.max(self.accumulator);
+        } else {
+            self.accumulator = self.accumulator.saturating_sub(1);
+        }
+        if severity > 1.0 {
+            self.anomalous += 1;
+            self.log_severity += severity.ln();
+        }
+    }
+
+    fn came_of(&self) -> Try {
+        let severity = (self.log_severity / f64::from(self.anomalous.max(1))).exp();
+        Try {
+            impact: (f64::from(self.peak) * severity) as f32,
+            is_rare: self.is_rare,
+            is_calibrated: self.is_calibrated,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
