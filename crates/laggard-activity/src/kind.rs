@@ -33,6 +33,7 @@ pub enum KindId {
     Host,
     Address,
     Gap,
+    Medium,
 }
 
 /// One kind of thing. Two are the same if their ids are.
@@ -67,7 +68,8 @@ impl KindId {
             | KindId::Transfer
             | KindId::Host
             | KindId::Address
-            | KindId::Gap => false,
+            | KindId::Gap
+            | KindId::Medium => false,
         }
     }
 }
@@ -246,8 +248,14 @@ kind! { GAP Gap GapField "gap" "A source that gave nothing: `SOURCE: REASON`" {
     Lost "lost" Gauge "always 1";
 } }
 
+kind! { MEDIUM Medium MediumField "medium" "What a block device is, from /sys/block: `DISK=MEDIUM, SIZE, MODEL`" {
+    Rotational "rotational" Gauge "1 if it turns, 0 if it is flash";
+    SizeSectors "size_sectors" Gauge "its size in sectors of 512 bytes";
+} }
+
 /// All kinds, in the order of a file's rows.
-pub static KINDS: [&Kind; 9] = [&DISK, &NET, &TCP, &PEER, &LUSTRE, &TRANSFER, &HOST, &ADDRESS, &GAP];
+pub static KINDS: [&Kind; 10] =
+    [&DISK, &NET, &TCP, &PEER, &LUSTRE, &TRANSFER, &HOST, &ADDRESS, &GAP, &MEDIUM];
 
 #[cfg(test)]
 mod tests {

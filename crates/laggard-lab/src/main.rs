@@ -2,6 +2,7 @@
 
 mod ablation;
 mod bench;
+mod budget;
 mod campaign;
 mod cli;
 mod disk;

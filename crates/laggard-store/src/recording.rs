@@ -82,6 +82,11 @@ impl Recording {
         }
     }
 
+    /// What a component is a disk of: medium, size and model.
+    pub fn describe_medium(&mut self, component: usize, medium: &str) {
+        self.components[component].medium = Some(medium.into());
+    }
+
     /// Says that a component is a server.
     pub fn describe_host(&mut self, component: usize) {
         self.components[component].has_network = true;

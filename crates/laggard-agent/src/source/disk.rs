@@ -1,10 +1,10 @@
-//! Block devices: /proc/diskstats, under names that survive a reboot.
+//! Block devices: /proc/diskstats, under names that survive a reboot; and what each is: medium, size and model.
 //!
 //! Cost: one read of /proc/diskstats; names are looked up in /sys and /dev when a device appears, and again each minute.
 
 use super::{ProcFile, Source, matches, number};
 use crate::config::{DiskConfig, Naming};
-use laggard_activity::kind::{DISK, Kind};
+use laggard_activity::kind::{DISK, Kind, MEDIUM};
 use laggard_activity::{ABSENT, Table};
 use std::collections::HashMap;
 use std::fs;
@@ -27,6 +27,8 @@ pub struct Disks {
     known: HashMap<(String, i64, i64), Option<Arc<str>>>,
     /// The best of /dev/disk/by-id for each kernel name, read when `known` is empty.
     by_id: HashMap<String, String>,
+    /// What each is, as of the last look.
+    media: Table,
     looked: Option<Instant>,
 }
 
@@ -40,6 +42,7 @@ impl Disks {
             config: config.clone(),
             known: HashMap::new(),
             by_id: HashMap::new(),
+            media: Table::new(&MEDIUM),
             looked: None,
         }
     }
@@ -60,12 +63,13 @@ impl Source for Disks {
     }
 
     fn kinds(&self) -> Vec<&'static Kind> {
-        vec![&DISK]
+        vec![&DISK, &MEDIUM]
     }
 
     fn read(&mut self) -> Result<Vec<Table>, String> {
         if self.looked.is_none_or(|looked| looked.elapsed() > LOOK_AGAIN) {
             self.known.clear();
+            self.media = Table::new(&MEDIUM);
             self.by_id = by_id(&self.root);
             self.looked = Some(Instant::now());
         }
@@ -87,6 +91,9 @@ impl Source for Disks {
                         |stable: &Arc<str>| self.known.values().flatten().any(|known| known == stable);
                     let found =
                         naming.of(name).map(|stable| if is_taken(&stable) { name.into() } else { stable });
+                    if let Some((medium, values)) = found.as_ref().and_then(|_| naming.medium(name)) {
+                        self.media.push(format!("{}={medium}", found.as_deref().unwrap_or(name)), &values);
+                    }
                     self.known.insert(key, found.clone());
                     found
                 }
@@ -99,7 +106,7 @@ impl Source for Disks {
                 table.push(stable, &values);
             }
         }
-        Ok(vec![table])
+        Ok(vec![table, self.media.clone()])
     }
 
     fn describe(&mut self) -> Vec<String> {
@@ -215,6 +222,19 @@ impl Names<'_> {
         whole && !volume && !path_of_another
     }
 
+    /// `flash, 1.6 TB, MODEL`, and whether it turns, and its sectors; nothing where the kernel does not tell the medium.
+    fn medium(&self, kernel: &str) -> Option<(String, [i64; 2])> {
+        let folder = self.root.join("sys/block").join(kernel.replace('/', "!"));
+        let line =
+            |path: &str| fs::read_to_string(folder.join(path)).ok().map(|text| text.trim().to_string());
+        let rotational = line("queue/rotational").and_then(|text| number(&text))?;
+        let sectors = line("size").and_then(|text| number(&text)).unwrap_or(ABSENT);
+        let mut words = vec![if rotational == 0 { "flash" } else { "disk" }.to_string()];
+        words.extend((sectors > 0).then(|| size(512.0 * sectors as f64)));
+        words.extend(line("device/model").filter(|model| !model.is_empty()));
+        Some((words.join(", "), [rotational, sectors]))
+    }
+
     /// The multipath or volume name, else the World Wide Name, else the first of /dev/disk/by-id, else the kernel's.
     fn stable(&self, kernel: &str, folder: &Path) -> String {
         let line = |path: PathBuf| {
@@ -227,6 +247,16 @@ impl Names<'_> {
             .or_else(|| line(folder.join("device/wwid")))
             .map_or_else(|| kernel.to_string(), |name| name.replace(char::is_whitespace, "_"))
     }
+}
+
+/// Bytes with two digits and their unit, as vendors tell it.
+fn size(bytes: f64) -> String {
+    let (unit, name) = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB")]
+        .into_iter()
+        .find(|(unit, _)| bytes >= *unit)
+        .unwrap_or((1.0, "B"));
+    let count = bytes / unit;
+    if count < 10.0 { format!("{count:.1} {name}") } else { format!("{count:.0} {name}") }
 }
 
 /// For each kernel name the best of /dev/disk/by-id: the World Wide Name, which other hosts see too, else the first.
@@ -316,6 +346,28 @@ mod tests {
         assert_eq!(names(root.path(), &only), ["ddn6_lun00", "loop0"]);
         let without = DiskConfig { exclude: vec!["sd*".into()], ..DiskConfig::default() };
         assert_eq!(names(root.path(), &without), ["ddn6_lun00", "eui.0025"], "also by the kernel's name");
+    }
+
+    #[test]
+    fn medium_size_and_model_are_told_where_the_kernel_knows_them() {
+        let line = |number: u32, name: &str| format!("8 {number} {name} 1 2 3 4 5 6 7 8 9 10 11\n");
+        let root =
+            machine(&(line(0, "sda") + &line(16, "nvme0n1") + &line(32, "sdc")), &["sda", "nvme0n1", "sdc"]);
+        let block = |path: &str, content: &str| {
+            let path = root.path().join("sys/block").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        };
+        block("sda/queue/rotational", "1\n");
+        block("sda/size", "7814037168\n");
+        block("sda/device/model", "ST4000NM0035    \n");
+        block("nvme0n1/queue/rotational", "0\n");
+        let mut tables = Disks::new(root.path(), &DiskConfig::default()).read().unwrap();
+        let media = tables.remove(1);
+        let found: Vec<&str> = media.names.iter().map(AsRef::as_ref).collect();
+        assert_eq!(found, ["sda=disk, 4.0 TB, ST4000NM0035", "nvme0n1=flash"]);
+        assert_eq!((media.row(0), media.row(1)), (&[1, 7_814_037_168][..], &[0, ABSENT][..]));
+        assert_eq!([size(1.6e12), size(480e9), size(512.0)], ["1.6 TB", "480 GB", "512 B"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::cause::Cause;
 use super::evidence::Episode;
 use super::gaps::{Gap, GapReason};
 use super::incident::{
-    ComponentVerdict, Diagnosis, Excused, Incident, JudgedMetric, Power, Undecided, Verdict,
+    ComponentVerdict, Confidence, Diagnosis, Excused, Incident, JudgedMetric, Power, Undecided, Verdict,
 };
 use super::judge::Track;
 use super::past::SlowTime;
@@ -94,6 +94,7 @@ impl Diagnoser {
             cause: named.cause,
             severity: episodes().map(Episode::severity).fold(0.0, f64::max),
             persistence: episodes().map(|episode| episode.persistence).max().unwrap_or(0),
+            confidence: Confidence::of(episodes(), self.recorded_s()),
             impact: episodes().map(Episode::impact).sum(),
             first: episodes().map(|episode| episode.first).min().unwrap_or_default(),
             last: episodes().map(|episode| episode.last).max().unwrap_or_default(),
@@ -106,6 +107,11 @@ impl Diagnoser {
         }
     }
 
+    /// Seconds from the first moment of data to the last.
+    fn recorded_s(&self) -> f64 {
+        self.newest_start().since(self.grid().origin) as f64 + f64::from(self.config.interval_s)
+    }
+
     /// Groups that are slow as a whole against their own past: no member is accused.
     fn slow_groups(&self) -> Vec<Incident> {
         let rule = site::everybody_slow_rule();
@@ -115,6 +121,7 @@ impl Diagnoser {
             cause: rule.ruling.cause().unwrap_or(Cause::Unknown),
             severity: slow.episode.severity(),
             persistence: slow.episode.persistence,
+            confidence: Confidence::of(std::iter::once(&slow.episode), self.recorded_s()),
             impact: slow.episode.impact(),
             first: slow.episode.first,
             last: slow.episode.last,

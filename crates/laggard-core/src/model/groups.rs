@@ -2,6 +2,7 @@
 //! by it, or, without a topology, one group for all (one per value of a `group` column).
 
 use super::topology::{Topology, short};
+use crate::grid::FEWEST_PEERS;
 use crate::ids::{ComponentId, GroupId, MemberIndex, Table};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -45,6 +46,8 @@ pub struct Observed {
     pub server: Option<String>,
     /// Whether any network metric was seen: then it is a server.
     pub has_network: bool,
+    /// What its disk is, where that was recorded: `flash, 1.6 TB, MODEL`.
+    pub medium: Option<String>,
 }
 
 /// One component under comparison, with its place in the topology.
@@ -127,6 +130,7 @@ impl Roster {
         observed.dedup_by(|a, b| a.name == b.name);
         let empty = Topology::default();
         let places = Places::new(topology.unwrap_or(&empty));
+        let media = Media::of(&observed);
         let mut roster = Roster::default();
         let mut group_names: Vec<String> = Vec::new();
         let mut seen = BTreeSet::new();
@@ -138,8 +142,11 @@ impl Roster {
                 }
                 Place::without_topology(item, topology.is_some())
             });
+            // Without a topology that says what is alike, disks of one sort are.
+            let medium = media.told(item).filter(|_| topology.is_none() && item.group.is_none());
             seen.insert(place.canonical);
-            group_names.push(place.group);
+            group_names
+                .push(medium.map_or(place.group.clone(), |medium| format!("{} ({medium})", place.group)));
             roster.components.push(Component {
                 name: item.name.clone(),
                 kind: place.kind,
@@ -192,6 +199,39 @@ impl Roster {
     pub fn kind(&self, group: GroupId) -> Kind {
         let first = self.groups[group].members.iter().next();
         first.map_or(Kind::Device, |&member| self.components[member].kind)
+    }
+}
+
+/// Which sorts of disks there are, and how many of each: a fast one among slow ones makes them all look slow, and itself hides.
+struct Media<'a> {
+    /// By kind, and by what a disk is.
+    sorts: BTreeMap<(bool, &'a str), usize>,
+}
+
+impl<'a> Media<'a> {
+    fn of(observed: &[&'a Observed]) -> Media<'a> {
+        let mut sorts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
+        for item in observed {
+            let medium = item.medium.iter().map(|medium| (item.has_network, medium.as_str()));
+            medium.for_each(|sort| *sorts.entry(sort).or_default() += 1);
+        }
+        Media { sorts }
+    }
+
+    /// What tells a disk from the others of its kind: nothing where all are alike; medium, size and model where enough are like it to be
+    /// compared, else the medium alone.
+    fn told(&self, item: &'a Observed) -> Option<&'a str> {
+        let medium = item.medium.as_deref()?;
+        let of_kind = || self.sorts.iter().filter(|((has_network, _), _)| *has_network == item.has_network);
+        if of_kind().count() < 2 {
+            return None;
+        }
+        let class = |medium: &'a str| medium.split(',').next().unwrap_or(medium);
+        match self.sorts.get(&(item.has_network, medium)) {
+            Some(&count) if count >= FEWEST_PEERS => Some(medium),
+            _ if of_kind().all(|((_, other), _)| class(other) == class(medium)) => None,
+            _ => Some(class(medium)),
+        }
     }
 }
 
@@ -364,6 +404,40 @@ mod tests {
 
     fn observed(names: &[&str]) -> Vec<Observed> {
         names.iter().map(|name| Observed { name: (*name).into(), ..Observed::default() }).collect()
+    }
+
+    #[test]
+    fn disks_are_compared_with_disks_of_their_sort() {
+        let groups = |media: &[&str]| -> Vec<String> {
+            let disk = |(number, medium): (usize, &&str)| Observed {
+                name: format!("d{number}"),
+                medium: Some(medium.to_string()).filter(|medium| !medium.is_empty()),
+                ..Observed::default()
+            };
+            let observed: Vec<Observed> = media.iter().enumerate().map(disk).collect();
+            let roster = Roster::new(&observed, None);
+            roster.components.iter().map(|known| roster.groups[known.group].name.clone()).collect()
+        };
+        let (disk, other, flash) = ("disk, 4.0 TB, A", "disk, 8.0 TB, B", "flash, 1.6 TB, C");
+        assert_eq!(groups(&[disk, disk, disk, disk]), ["devices"; 4], "all are alike");
+        let mixed = groups(&[disk, disk, disk, flash]);
+        assert_eq!(
+            mixed,
+            [
+                "devices (disk, 4.0 TB, A)",
+                "devices (disk, 4.0 TB, A)",
+                "devices (disk, 4.0 TB, A)",
+                "devices (flash)"
+            ]
+        );
+        assert_eq!(
+            groups(&[disk, disk, other, other]),
+            ["devices"; 4],
+            "too few of each model: one medium is enough"
+        );
+        let three = groups(&[disk, disk, other, flash, flash, flash]);
+        assert_eq!(three[..3], ["devices (disk)", "devices (disk)", "devices (disk)"]);
+        assert_eq!(groups(&["", "", disk])[0], "devices", "not recorded");
     }
 
     #[test]

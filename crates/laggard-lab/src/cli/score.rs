@@ -2,6 +2,7 @@
 
 use super::{Format, Outcome, bar, deliver};
 use crate::ablation::{self, Ablation};
+use crate::budget;
 use crate::production::Plan;
 use crate::real;
 use crate::report::{Report, html, text};
@@ -46,6 +47,10 @@ pub struct Args {
     #[arg(long, value_name = "RULE", value_parser = rule)]
     without: Vec<&'static Rule>,
 
+    /// Hours before a LUN becomes slow, with --only telling
+    #[arg(long, value_name = "HOURS", default_value_t = 6.0, value_parser = hours)]
+    history: f64,
+
     /// Ours sees neither requests nor busy time of devices, as at sites that record latencies and volumes only; bounds are not checked
     #[arg(long, conflicts_with = "ablation")]
     without_work: bool,
@@ -70,10 +75,21 @@ enum Part {
     Uneven,
     Harder,
     Real,
+    /// False alarms on quiet days, against several budgets
+    Budget,
+    /// Minutes until a slow LUN is told, by how slow it is
+    Telling,
 }
 
 fn rule(id: &str) -> Result<&'static Rule, String> {
     rules::find(id).ok_or_else(|| "no such rule; `laggard rules` lists them".into())
+}
+
+fn hours(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(hours) if (0.0..=8760.0).contains(&hours) => Ok(hours),
+        _ => Err("hours, up to those of a year".into()),
+    }
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -132,6 +148,23 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         let rows = plan.run(&bar);
         bar.finish_and_clear();
         deliver(&harder::table(&rows), args.output.as_ref())?;
+        return Ok(Outcome::Good);
+    }
+    if args.only == Some(Part::Budget) {
+        let plan = budget::Quiet { held_out, days: if args.quick { 6 } else { 60 }, together: 2 };
+        let bar = bar("quiet days", plan.len());
+        let table = plan.run(&bar)?;
+        bar.finish_and_clear();
+        deliver(&table, args.output.as_ref())?;
+        return Ok(Outcome::Good);
+    }
+    if args.only == Some(Part::Telling) {
+        let repetitions = args.repetitions.unwrap_or(if args.quick { 2 } else { 8 }) as usize;
+        let plan = budget::Telling { held_out, repetitions, history_h: args.history };
+        let bar = bar("slow LUNs", plan.len());
+        let table = plan.run(&bar)?;
+        bar.finish_and_clear();
+        deliver(&table, args.output.as_ref())?;
         return Ok(Outcome::Good);
     }
     if args.ablation {

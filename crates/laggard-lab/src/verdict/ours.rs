@@ -3,6 +3,7 @@
 use super::Indictment;
 use laggard_core::compare::Method;
 use laggard_core::compare::limp::LIMP;
+use laggard_core::diagnose::budget::Rate;
 use laggard_core::diagnose::rules::{Rule, Without};
 use laggard_core::diagnose::{Config, Diagnoser, Event, Sample};
 use laggard_core::ids::{ComponentId, UnixSeconds};
@@ -22,11 +23,13 @@ pub struct Ours {
     /// Whether requests and the time that devices are busy are seen. Some sites record latencies and volumes only: what work costs
     /// is not known there.
     pub sees_work: bool,
+    /// False alarms that the site accepts.
+    pub budget: Rate,
 }
 
 impl Default for Ours {
     fn default() -> Ours {
-        Ours { method: &LIMP, without: Without::default(), sees_work: true }
+        Ours { method: &LIMP, without: Without::default(), sees_work: true, budget: Rate::default() }
     }
 }
 
@@ -38,7 +41,11 @@ impl Ours {
 
     /// How the operator is told.
     pub fn config(&self, interval_s: u32) -> Config {
-        Config { without: self.without.clone(), ..Config::untrained(self.method, interval_s) }
+        Config {
+            without: self.without.clone(),
+            budget: self.budget,
+            ..Config::untrained(self.method, interval_s)
+        }
     }
 }
 
@@ -94,6 +101,7 @@ pub fn roster(servers: usize) -> Roster {
         group: None,
         server: None,
         has_network: true,
+        medium: None,
     };
     Roster::new(&(0..servers).map(observed).collect::<Vec<_>>(), None)
 }

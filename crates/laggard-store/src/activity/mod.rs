@@ -12,7 +12,9 @@ pub mod work;
 use crate::problem::{Lost, Problems};
 use crate::recording::Recording;
 use laggard_activity::Counters;
-use laggard_activity::kind::{ADDRESS, DISK, GAP, HOST, Kind, KindId, LUSTRE, NET, PEER, TCP, TRANSFER};
+use laggard_activity::kind::{
+    ADDRESS, DISK, GAP, HOST, Kind, KindId, LUSTRE, MEDIUM, NET, PEER, TCP, TRANSFER,
+};
 use laggard_activity::{Activity, Damage, Thing, name};
 use laggard_core::model::Metric;
 use laggard_core::model::groups::CLIENTS;
@@ -70,6 +72,8 @@ pub struct HostFiles {
     pub files: Vec<FileInfo>,
     /// Its disks.
     pub disks: BTreeMap<String, Disk>,
+    /// What they are, where that was recorded: `flash, 1.6 TB, MODEL`.
+    media: BTreeMap<String, String>,
     /// Targets and devices of which transactions were counted by size, each with about the last second of it.
     pub transfers: BTreeMap<String, i64>,
     /// Lustre's other statistics, as `TARGET:OPERATION`.
@@ -132,7 +136,12 @@ impl Hosts {
                 KindId::Net => host.has_net,
                 KindId::Tcp => host.has_tcp,
                 KindId::Host => host.has_host,
-                KindId::Peer | KindId::Lustre | KindId::Transfer | KindId::Address | KindId::Gap => false,
+                KindId::Peer
+                | KindId::Lustre
+                | KindId::Transfer
+                | KindId::Address
+                | KindId::Gap
+                | KindId::Medium => false,
             };
             let is_recorded = |metric: &Metric| match metric {
                 Metric::CwndToClients | Metric::RetransToClients => host.has_clients,
@@ -234,6 +243,7 @@ impl Hosts {
                 recording.describe(host.component, None, Some(CLIENTS));
             }
             for (name, disk) in &mut host.disks {
+                let medium = host.media.get(name);
                 disk.component = host.component;
                 if !alone {
                     disk.component = recording.component(&format!("{}:{name}", host.name));
@@ -242,6 +252,9 @@ impl Hosts {
                         Some(&host.name),
                         is_client.then_some("disks of clients"),
                     );
+                }
+                if let Some(medium) = medium.filter(|_| disk.component != NOBODY) {
+                    recording.describe_medium(disk.component, medium);
                 }
             }
             for address in &host.servers {
@@ -292,6 +305,9 @@ impl HostFiles {
                 *known = last_s.max(*known);
             } else if is(&LUSTRE) {
                 self.statistics.insert(name);
+            } else if is(&MEDIUM) {
+                // An exchanged disk may be another one: the last counts.
+                self.media.extend(name.split_once('=').map(|(disk, medium)| (disk.into(), medium.into())));
             } else if is(&ADDRESS) {
                 self.addresses.insert(name);
             } else if is(&GAP) {

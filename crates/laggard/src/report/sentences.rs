@@ -4,7 +4,7 @@ use super::advice;
 use laggard_core::diagnose::case::Relation;
 use laggard_core::diagnose::evidence::Evidence;
 use laggard_core::diagnose::gaps::GapReason;
-use laggard_core::diagnose::incident::{ComponentVerdict, Power};
+use laggard_core::diagnose::incident::{ComponentVerdict, Confidence, Power};
 use laggard_core::diagnose::rules::episode::{Spoken, checklist};
 use laggard_core::diagnose::rules::{Ruling, Step};
 use laggard_core::diagnose::trace::Tally;
@@ -89,6 +89,16 @@ pub fn shows(metric: Metric, evidence: &Evidence) -> String {
             "{metric} {level} {unit}, {} times its peers' {peers}",
             number(evidence.peak.level / evidence.peak.peer_level)
         ),
+    }
+}
+
+/// How sure an incident is, in percent. Nobody is entirely sure.
+pub fn sure(confidence: &Confidence) -> String {
+    let percent = 100.0 * confidence.value;
+    match percent {
+        percent if percent >= 99.9 => "> 99.9 %".into(),
+        percent if percent >= 99.0 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
     }
 }
 

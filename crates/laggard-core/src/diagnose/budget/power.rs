@@ -177,10 +177,16 @@ impl Power {
         visible
     }
 
-    /// Whether the largest slowness was tried often enough, for some time, and none is found.
+    /// Whether the largest slowness was tried often enough, and is found for no time at all.
     pub fn is_blind(&self, judged: &Judged) -> bool {
-        let largest = |cells: &[Cell; FACTORS.len()]| cells[FACTORS.len() - 1].tries.len() as f64;
-        self.cells.iter().any(|cells| largest(cells) >= MIN_TRIED.value) && self.visible(judged).is_empty()
+        let found = |cell: &Cell| cell.tries.iter().filter(|tried| judged.names(tried)).count() as f64;
+        let largest = || self.cells.iter().map(|cells| &cells[FACTORS.len() - 1]);
+        let tried: usize = largest().map(|cell| cell.tries.len()).sum();
+        let is_found = |cell: &Cell| {
+            let tried = cell.tries.len() as f64;
+            tried > 0.0 && found(cell) >= MIN_FOUND.value * tried
+        };
+        tried as f64 >= MIN_TRIED.value && !largest().any(is_found)
     }
 }
 

@@ -57,7 +57,7 @@ fn problems(session: &Session) -> Markup {
                 p { "None." }
             } @else {
                 table {
-                    thead { tr { th { "part" } th { "cause" } th { "when" } th { "severity" } th { "persistence" } th { "what is seen" } th { "next" } } }
+                    thead { tr { th { "part" } th { "cause" } th { "when" } th { "severity" } th { "persistence" } th { "sure" } th { "what is seen" } th { "next" } } }
                     tbody {
                         @for (index, incident) in incidents.iter().enumerate() {
                             tr {
@@ -66,6 +66,7 @@ fn problems(session: &Session) -> Markup {
                                 td { (sentences::when(incident)) }
                                 td.number { (sentences::number(incident.severity)) }
                                 td.number { (incident.persistence) }
+                                td.number title={ "from " (incident.confidence.basis.name()) } { (sentences::sure(&incident.confidence)) }
                                 td { (sentences::summary(session, incident)) }
                                 td { code { (advice::next(session, incident)) } }
                             }

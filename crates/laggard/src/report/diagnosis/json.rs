@@ -53,6 +53,10 @@ struct Problem<'a> {
     cause: &'static str,
     severity: f64,
     persistence: u32,
+    /// The probability that healthy parts show nothing like it in such a recording ...
+    confidence: f64,
+    /// ... and how that is known.
+    confidence_basis: &'static str,
     first_seen: String,
     last_seen: String,
     ongoing: bool,
@@ -245,6 +249,8 @@ fn problem<'a>(session: &'a Session, incident: &'a Incident) -> Problem<'a> {
         cause: incident.cause.name(),
         severity: incident.severity,
         persistence: incident.persistence,
+        confidence: incident.confidence.value,
+        confidence_basis: incident.confidence.basis.name(),
         first_seen: time::format(incident.first),
         last_seen: time::format(incident.last),
         ongoing: incident.is_open,

@@ -21,12 +21,13 @@ pub fn render(session: &Session, with_evidence: bool, explained: &[String]) -> S
     for incident in &diagnosis.incidents {
         let _ = writeln!(
             out,
-            "  {:width$}  {:causes$}  {}  severity {:>5}  persistence {:>3}  {}  next: {}",
+            "  {:width$}  {:causes$}  {}  severity {:>5}  persistence {:>3}  sure {:>7}  {}  next: {}",
             incident.component,
             incident.cause.name(),
             sentences::when(incident),
             sentences::number(incident.severity),
             incident.persistence,
+            sentences::sure(&incident.confidence),
             sentences::summary(session, incident),
             advice::next(session, incident),
         );

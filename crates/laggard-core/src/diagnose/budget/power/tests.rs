@@ -85,8 +85,11 @@ fn where_nothing_is_found_it_is_blind() {
     };
     let mut power = Power::default();
     assert!(!power.is_blind(&judged), "nothing was tried");
-    power.cells[0][last] = cell(4, 1);
+    power.cells[0][last] = cell(3, 2);
     assert!(power.is_blind(&judged) && power.visible(&judged).is_empty());
+    power.cells[1][last] = cell(2, 0);
+    assert!(!power.is_blind(&judged) && power.visible(&judged).is_empty(), "too few tries to claim anything");
+    power.cells[1][last] = Cell::default();
     power.cells[0][last] = cell(5, 0);
     assert_eq!(power.visible(&judged), [Visible { ratio: 10.0, seconds: 30.0 }]);
     let later = Judged { windows: 100, ..judged };
