@@ -20,6 +20,21 @@ use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
 use crate::model::Kind;
 use std::collections::{HashMap, HashSet};
 
+/// When a component was in trouble, one after the other; what overlaps is one time.
+fn times_of(troubles: &[Trouble], component: ComponentId) -> Vec<(UnixSeconds, UnixSeconds)> {
+    let own = troubles.iter().filter(|trouble| trouble.component == component);
+    let mut all: Vec<_> = own.map(|trouble| (trouble.episode.first, trouble.episode.last)).collect();
+    all.sort_unstable();
+    let mut times: Vec<(UnixSeconds, UnixSeconds)> = Vec::new();
+    for (first, last) in all {
+        match times.last_mut() {
+            Some(known) if first <= known.1 => known.1 = known.1.max(last),
+            _ => times.push((first, last)),
+        }
+    }
+    times
+}
+
 impl Diagnoser {
     /// The diagnosis as of now.
     pub fn diagnosis(&self) -> Diagnosis {
@@ -98,6 +113,7 @@ impl Diagnoser {
             impact: episodes().map(Episode::impact).sum(),
             first: episodes().map(|episode| episode.first).min().unwrap_or_default(),
             last: episodes().map(|episode| episode.last).max().unwrap_or_default(),
+            times: times_of(&troubles, worst),
             is_open: troubles.iter().any(|trouble| trouble.is_open),
             explains,
             worst,
@@ -125,6 +141,7 @@ impl Diagnoser {
             impact: slow.episode.impact(),
             first: slow.episode.first,
             last: slow.episode.last,
+            times: vec![(slow.episode.first, slow.episode.last)],
             is_open: slow.is_open,
             explains: Vec::new(),
             worst: self.roster.groups[group].members.iter().next().copied().unwrap_or(ComponentId::new(0)),

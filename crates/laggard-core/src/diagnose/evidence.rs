@@ -181,13 +181,13 @@ pub struct Episode {
     pub rarity: Option<Rarity>,
 }
 
-/// So many pieces tell what kind of slowness it is.
-const MOST_SLOW: usize = 64;
+/// So many pieces, the first, tell what kind of slowness it is.
+pub const FIRST_SLOW: Bound = Bound::new("first_pieces", 64.0, "pieces");
 
 impl Episode {
     /// Adds pieces of time in which the device was slow.
     pub fn note_slow(&mut self, slow: &[SlowPiece]) {
-        let left = MOST_SLOW.saturating_sub(self.slow.len());
+        let left = (FIRST_SLOW.value as usize).saturating_sub(self.slow.len());
         self.slow.extend(slow.iter().take(left));
     }
 

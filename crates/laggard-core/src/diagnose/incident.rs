@@ -76,6 +76,8 @@ pub struct Incident {
     pub first: UnixSeconds,
     /// When it was last seen.
     pub last: UnixSeconds,
+    /// Each time that it was seen, first and last moment; of one that came again there are several.
+    pub times: Vec<(UnixSeconds, UnixSeconds)>,
     /// Whether it goes on.
     pub is_open: bool,
     /// Components whose trouble it explains, worst first.

@@ -13,6 +13,7 @@ use super::past::Past;
 use super::persistence::{History, Strand};
 use super::rules::Without;
 use super::rules::episode::Impact;
+use super::rules::window::RESENT_FOR;
 use super::score::{ScoredWindow, Scorer};
 use super::threshold::Policy;
 use super::trace::{Tally, Trace};
@@ -415,7 +416,7 @@ impl Diagnoser {
         let slot = self.grid().slot(open.start);
         self.attend(slot, &open.rows);
         // A window may be late by another: what is older is not recorded any more.
-        let forgotten = Slot(slot.0.saturating_sub(2 * self.params.size as u64));
+        let forgotten = Slot(slot.0.saturating_sub(RESENT_FOR.value as u64 * self.params.size as u64));
         self.groups.iter_mut().for_each(|group| group.context.forget_before(forgotten));
         if self.is_worth_sharing(slot, &open.rows) {
             let mut scored = self.score_on_all_cores(slot, &open.rows);

@@ -104,9 +104,15 @@ pub fn sure(confidence: &Confidence) -> String {
 
 /// When it was, and whether it goes on.
 pub fn when(incident: &Incident) -> String {
+    let again = match incident.times.len() {
+        0 | 1 => String::new(),
+        times => format!(", {times} times"),
+    };
     match incident.is_open {
-        true => format!("since {}", time::format(incident.first)),
-        false => format!("over, from {} for {}", time::format(incident.first), lasted(incident.lasted_s())),
+        true => format!("since {}{again}", time::format(incident.first)),
+        false => {
+            format!("over, from {} for {}{again}", time::format(incident.first), lasted(incident.lasted_s()))
+        }
     }
 }
 

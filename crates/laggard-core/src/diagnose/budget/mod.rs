@@ -11,6 +11,7 @@ pub mod lengths;
 pub mod power;
 pub mod tail;
 
+use super::bound::Bound;
 use super::rules::window::{least_slowness, margin, slow_for_good};
 use crate::ids::MemberIndex;
 pub use lengths::Slowness;
@@ -23,8 +24,8 @@ pub struct Rate(pub f64);
 
 /// Seconds of a month, as a twelfth of a year.
 const MONTH_S: f64 = 30.44 * 86_400.0;
-/// Seconds of the shortest block: excursions of an hour have little to do with those of the next.
-const BLOCK_S: f64 = 3600.0;
+/// The shortest block: excursions of an hour have little to do with those of the next. After it, it is known how rare a slowness is.
+pub const KNOWN_AFTER: Bound = Bound::new("known_after", 3600.0, "s");
 
 impl Default for Rate {
     fn default() -> Rate {
@@ -121,7 +122,7 @@ impl Calibration {
 
     /// Windows of a block.
     fn block(&self, length: usize) -> u64 {
-        let shortest = (BLOCK_S / self.shift_s).ceil() as u64;
+        let shortest = (KNOWN_AFTER.value / self.shift_s).ceil() as u64;
         shortest.max(4 * u64::from(QUARTERS[length]))
     }
 

@@ -11,6 +11,7 @@
 //! Maxima are counted by size, so that the state stays small however long the recording and however large the group. A member's
 //! last ones are counted only when it is known what it always has, and that it is not slow for good.
 
+use crate::diagnose::ledger::MAX_USUAL;
 use crate::ids::MemberIndex;
 use crate::stats::{Spread, median, thin_oldest};
 use std::collections::{BTreeMap, VecDeque};
@@ -25,10 +26,9 @@ const PRIOR_EXCESSES: f64 = 5.0;
 const PRIOR_BLOCKS: f64 = 10.0;
 /// A mix of jobs lasts for hours: so many blocks teach as much as one of a time of its own.
 const BLOCKS_OF_A_MIX: f64 = 3.0;
-/// A member whose maxima are this many robust deviations above those of the others is slow for good, and does not teach chance ...
+/// A member whose maxima are this many robust deviations above those of the others is slow for good, and does not teach chance: if they are
+/// above what healthy devices differ by.
 const SLOW_FOR_GOOD: f64 = 6.0;
-/// ... if they are above this, as a logarithm: 1.15 times. Less is how much healthy devices differ.
-const MIN_SLOW_FOR_GOOD: f64 = 0.14;
 /// What a member always has is known after so many blocks.
 const OWN_BLOCKS: usize = 3;
 /// Members differ by at least this.
@@ -80,7 +80,7 @@ impl Own {
     fn usual(&self) -> f64 {
         match self.thinned.len() < OWN_BLOCKS {
             true => 0.0,
-            false => f64::from(self.level).clamp(0.0, MIN_SLOW_FOR_GOOD),
+            false => f64::from(self.level).clamp(0.0, MAX_USUAL.value),
         }
     }
 
@@ -114,7 +114,7 @@ impl Tail {
         }
         let levels = Spread::of(&self.known().map(|own| f64::from(own.level)).collect::<Vec<f64>>());
         self.levels = Some(levels).filter(|levels| levels.deviation.is_finite());
-        let slow = levels.middle + (SLOW_FOR_GOOD * levels.deviation).max(MIN_SLOW_FOR_GOOD);
+        let slow = levels.middle + (SLOW_FOR_GOOD * levels.deviation).max(MAX_USUAL.value);
         let mut teaching = Vec::with_capacity(self.members.len());
         for own in &mut self.members {
             let is_healthy = f64::from(own.level) <= slow;
@@ -256,8 +256,8 @@ mod tests {
             tail.push_block(maxima.map(Some).collect());
         }
         let usual = |member: usize| tail.usual(MemberIndex::new(member));
-        assert!(usual(1) > 0.1 && usual(1) <= MIN_SLOW_FOR_GOOD, "{}", usual(1));
-        assert_eq!(usual(2), MIN_SLOW_FOR_GOOD, "0.5 is no difference of healthy members");
+        assert!(usual(1) > 0.1 && usual(1) <= MAX_USUAL.value, "{}", usual(1));
+        assert_eq!(usual(2), MAX_USUAL.value, "0.5 is no difference of healthy members");
         assert!(tail.bar(1e-6) < 0.5, "{}", tail.bar(1e-6));
     }
 

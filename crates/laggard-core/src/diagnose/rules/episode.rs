@@ -6,10 +6,10 @@
 
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::diagnose::bound::{HALF, TENTH};
-use crate::diagnose::budget::Rarity;
+use crate::diagnose::budget::{KNOWN_AFTER, Rarity};
 use crate::diagnose::case::Relation;
 use crate::diagnose::cause::Cause;
-use crate::diagnose::evidence::{Episode, Evidence, SILENCE_SEVERITY};
+use crate::diagnose::evidence::{Episode, Evidence, FIRST_SLOW, SILENCE_SEVERITY};
 use crate::diagnose::ledger::{STALLED_BUSY, STALLED_IN_FLIGHT, SlowPiece};
 use crate::diagnose::persistence::{OVER_AFTER, Trouble};
 use crate::model::metric::{Harm, Role};
@@ -158,7 +158,7 @@ pub static RULES: &[Rule] = &[
         sentence: "A device of which every request is late by about the same fails slowly; a neighbour costs a share of the time, or of the queue.",
         clause: "each request late by {excess_ms} ms, varying by {variation}",
         origin: "docs/methods.md, work and its cost: real runs",
-        bounds: &[NEIGHBOUR_SLOPE, MIN_QUEUE_VARIATION, MAX_EXCESS_VARIATION],
+        bounds: &[NEIGHBOUR_SLOPE, MIN_QUEUE_VARIATION, MAX_EXCESS_VARIATION, FIRST_SLOW],
         ruling: Ruling::Indicts(Some(Cause::FailSlow)),
         step: Step::Cause(late_requests),
     },
@@ -288,7 +288,7 @@ pub static RULES: &[Rule] = &[
         sentence: "A slowness that chance would show more often than the budget of false alarms allows, given how slow healthy peers were for how long, is not reported.",
         clause: "{ratio} times its peers' for {minutes} minutes at its rarest, {allowed} allowed",
         origin: "docs/methods.md, a budget of false alarms",
-        bounds: &[],
+        bounds: &[KNOWN_AFTER],
         ruling: Ruling::Excuses,
         step: Step::Reported(within_budget),
     },
@@ -298,7 +298,15 @@ pub static RULES: &[Rule] = &[
         sentence: "Anomalies always exist in a large system. Where it is not known how rare a slowness is: the longer the recording, the longer or the more violent a trouble must be to be reported.",
         clause: "persistence times severity {impact}, {needed} needed",
         origin: "LISA'13, section 4.3; simulated quiet days",
-        bounds: &[MIN_IMPACT, IMPACT_OF_WINDOWS, FEW_WINDOWS, MIN_DAY_WINDOWS, SILENCE_SEVERITY, OVER_AFTER],
+        bounds: &[
+            KNOWN_AFTER,
+            MIN_IMPACT,
+            IMPACT_OF_WINDOWS,
+            FEW_WINDOWS,
+            MIN_DAY_WINDOWS,
+            SILENCE_SEVERITY,
+            OVER_AFTER,
+        ],
         ruling: Ruling::Excuses,
         step: Step::Reported(impact),
     },

@@ -25,7 +25,7 @@ use crate::model::metric::{Domain, Role};
 use crate::model::{Kind, Metric, Part, Roster};
 use parts::{
     alone, controller_of_servers, dense_part, host_explains, is_unused, lost_attachments, lost_luns, one_job,
-    one_moment, parts_down,
+    one_moment, parts_down, reopened,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,6 +63,12 @@ const MIN_VARIATION_RATIO: Bound = Bound::new("min_variation_ratio", TWICE, "tim
 const MIN_JITTERY_WINDOWS: Bound = Bound::new("min_jittery_windows", HALF, "of its windows");
 /// Share of the components behind a controller or drawer that jitter.
 const MIN_JITTERY: Bound = Bound::new("min_jittery", HALF, "of its components");
+/// A part with so few components is in trouble if all are.
+const ALL_OF_FEW: Bound = Bound::new("all_of_few", SEVERAL, "components");
+/// A job touches so many parts.
+const MIN_PARTS: Bound = Bound::new("min_parts", SEVERAL, "parts");
+/// A trouble that comes again within this is the same one.
+const REOPENED_WITHIN: Bound = Bound::new("reopened_within", 86_400.0, "s");
 /// Times what the same work cost a group before ...
 pub const MIN_GROUP_RATIO: Bound = Bound::new("min_group_ratio", TWICE, "times its own past");
 /// ... with so much of the time lost by the median member ...
@@ -80,7 +86,7 @@ pub static RULES: &[Rule] = &[
         sentence: "A server or controller that has lost nearly all LUNs that it should serve first is down.",
         clause: "{lost} of {luns} LUNs lost",
         origin: "LISA'13, section 5.2.1",
-        bounds: &[DOWN_SHARE, DOWN_LUNS],
+        bounds: &[DOWN_SHARE, DOWN_LUNS, TOGETHER_WITHIN],
         ruling: Ruling::Explains,
         step: Step::Part(parts_down),
     },
@@ -110,7 +116,7 @@ pub static RULES: &[Rule] = &[
         sentence: "Loads of several parts that begin at one moment are one job.",
         clause: "{parts} parts at one moment",
         origin: "uneven days, simulated: cron jobs, backups and hot files over several LUNs",
-        bounds: &[AT_ONCE],
+        bounds: &[AT_ONCE, MIN_PARTS],
         ruling: Ruling::Explains,
         step: Step::Together(one_job),
     },
@@ -125,12 +131,22 @@ pub static RULES: &[Rule] = &[
         step: Step::Together(one_moment),
     },
     Rule {
+        id: "reopened",
+        scope: Scope::Site,
+        sentence: "The same trouble of the same part again within the day is the same incident, reopened.",
+        clause: "{times} times, at most {pause} h apart",
+        origin: "docs/methods.md, incidents that end",
+        bounds: &[REOPENED_WITHIN],
+        ruling: Ruling::Explains,
+        step: Step::Together(reopened),
+    },
+    Rule {
         id: "lost-attachment",
         scope: Scope::Site,
         sentence: "A LUN whose preferred attachments are silent or idle while another carries its load has lost them.",
         clause: "{components} attachments show it",
         origin: "LISA'13, section 5.2.1, table 5",
-        bounds: &[MIN_UNUSED, MAX_ALONE],
+        bounds: &[MIN_UNUSED, MAX_ALONE, TOGETHER_WITHIN],
         ruling: Ruling::Explains,
         step: Step::Part(lost_attachments),
     },
@@ -140,7 +156,7 @@ pub static RULES: &[Rule] = &[
         sentence: "A part behind which trouble is much denser than elsewhere explains its components.",
         clause: "{explained} of {components} components in trouble, {density_ratio} times the density elsewhere",
         origin: "LISA'13, sections 5.2.2 and 7",
-        bounds: &[MIN_DENSITY, MIN_DENSITY_RATIO, MIN_COMPONENTS],
+        bounds: &[MIN_DENSITY, MIN_DENSITY_RATIO, MIN_COMPONENTS, ALL_OF_FEW],
         ruling: Ruling::Explains,
         step: Step::Part(dense_part),
     },

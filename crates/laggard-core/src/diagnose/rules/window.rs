@@ -14,6 +14,7 @@ pub use work::{MIN_WORK, cost_threshold, slowness_for_work};
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Score;
 use crate::diagnose::bound::{HALF, TENTH, THREE_TIMES, TWICE};
+use crate::diagnose::budget::KNOWN_AFTER;
 use crate::diagnose::budget::Slowness;
 use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Reading, Relation};
 use crate::diagnose::cause::Cause;
@@ -44,6 +45,11 @@ const MIN_SERVER_VOLUME: Bound = Bound::new("min_extra_volume", 5.0, "times what
 /// Times its peers' volume that no uneven load of LUNs or disks explains.
 const MIN_VOLUME_RATIO: Bound = Bound::new("min_volume_ratio", THREE_TIMES, "times the peers'");
 
+/// A latency shows in both halves of a window: each has at least this share of it, as a logarithm.
+const BOTH_HALVES: Bound = Bound::new("both_halves", TWICE, "times the slowness of either half");
+/// What was sent again is forgotten so long after it was recorded last.
+pub const RESENT_FOR: Bound = Bound::new("resent_for", TWICE, "windows");
+
 /// Window rules, in the order in which they are asked.
 pub static RULES: &[Rule] = &[
     Rule {
@@ -67,6 +73,15 @@ pub static RULES: &[Rule] = &[
             rare::MIN_EXCESS,
             rare::MIN_BRIEF_RATIO,
             rare::STILL_SLOW,
+            BOTH_HALVES,
+            work::MIN_LOST_S,
+            work::MIN_LOST_SHARE,
+            work::MIN_UNLIKE_SIZE,
+            work::LOCALITY,
+            IDLE_GROUP,
+            MIN_LATENCY_MS,
+            KNOWN_AFTER,
+            MAX_USUAL,
             rare::FOR_GOOD_AFTER,
             rare::MIN_FOR_GOOD_SPREADS,
             rare::MIN_FOR_GOOD_MEMBERS,
@@ -218,7 +233,7 @@ pub static RULES: &[Rule] = &[
         sentence: "A congestion window of connections that send nothing again is not held down by loss; it may remember one of long ago.",
         clause: "{metric} {level}, its peers' {peers}; {resent} segments/s were sent again",
         origin: "MooseFS campaign, docs/accuracy.md: idle connections keep a window of two segments",
-        bounds: &[network::MAX_RESENT],
+        bounds: &[network::MAX_RESENT, RESENT_FOR],
         ruling: Ruling::Excuses,
         step: Step::Matters(network::nothing_resent),
     },
@@ -430,7 +445,7 @@ fn threshold(case: &Case) -> Option<Numbers> {
 /// How slow a member is in latency, beyond what its load may explain, as a logarithm: what the budget is held against where work is
 /// not recorded. One slow request in a window is no slow device: both halves show at least half of it.
 pub fn slowness_in_latency(seen: &Reading, halves: &[Reading], by_load: f64) -> Slowness {
-    let of_half = |half: &Reading| TWICE * slowness_in_part(half, by_load);
+    let of_half = |half: &Reading| BOTH_HALVES.value * slowness_in_part(half, by_load);
     let window = halves.iter().map(of_half).fold(slowness_in_part(seen, by_load), f64::min);
     Slowness { window, brief: f64::NAN }
 }

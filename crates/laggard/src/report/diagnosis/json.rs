@@ -60,6 +60,9 @@ struct Problem<'a> {
     first_seen: String,
     last_seen: String,
     ongoing: bool,
+    /// Each time of it, where it came again within the day.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    times: Vec<Span>,
     explains: Vec<&'a str>,
     /// Of a load: the share of the extra time in service that it explains, where that is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +71,12 @@ struct Problem<'a> {
     checklist: &'static str,
     next: String,
     evidence: Vec<Proof>,
+}
+
+#[derive(Serialize)]
+struct Span {
+    from: String,
+    to: String,
 }
 
 #[derive(Serialize)]
@@ -224,6 +233,12 @@ fn rulings(session: &Session, component: ComponentId) -> Vec<Said> {
     Explanation::new(session, component).rulings().map(said).collect()
 }
 
+/// Times of an incident that came again; nothing of one that did not.
+fn times(incident: &Incident) -> Vec<Span> {
+    let again = if incident.times.len() > 1 { incident.times.as_slice() } else { &[] };
+    again.iter().map(|(from, to)| Span { from: time::format(*from), to: time::format(*to) }).collect()
+}
+
 /// JSON has no infinities and no NaN.
 fn known(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
@@ -254,6 +269,7 @@ fn problem<'a>(session: &'a Session, incident: &'a Incident) -> Problem<'a> {
         first_seen: time::format(incident.first),
         last_seen: time::format(incident.last),
         ongoing: incident.is_open,
+        times: times(incident),
         explains: incident.explains.iter().map(|&id| session.roster.name(id)).collect(),
         share_of_slowness: incident.share_of_slowness(),
         checklist: checklist(|metric| incident.episode.evidence.contains_key(&metric)).name(),

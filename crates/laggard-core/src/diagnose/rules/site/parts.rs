@@ -248,7 +248,7 @@ pub(super) fn dense_part(site: &mut Site) -> Vec<Claim> {
             count(&mut open.values().filter(|trouble| is_then(trouble)).map(|trouble| trouble.component));
         let inside = inside_count / members.len() as f64;
         let outside = (all_count - inside_count) / (in_groups.len() - members.len()).max(1) as f64;
-        let are_both = inside_count == SEVERAL && members.len() as f64 == SEVERAL;
+        let are_both = inside_count == ALL_OF_FEW.value && members.len() as f64 == ALL_OF_FEW.value;
         let is_several = inside_count >= MIN_COMPONENTS.value || are_both;
         // With nothing outside to compare with, the whole group would be accused: that is no peer comparison.
         let is_comparable = members.len() < in_groups.len();
@@ -313,7 +313,7 @@ pub(super) fn one_job(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
         let parts = job.len() as f64;
         let mut job = job.into_iter();
         let Some(largest) = job.next() else { break };
-        if parts < SEVERAL {
+        if parts < MIN_PARTS.value {
             found.push(largest);
             continue;
         }
@@ -374,6 +374,40 @@ pub(super) fn one_moment(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
             by: None,
             ..worst
         }));
+    }
+    found
+}
+
+/// The same trouble of a part again within the day, after it was over.
+pub(super) fn reopened(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
+    let single = |claim: &Claim| match claim.explained.as_slice() {
+        [id] if claim.cause.is_none() => site.open.get(id).filter(|trouble| !trouble.is_load),
+        _ => None,
+    };
+    let sort = |trouble: &Trouble| (trouble.component, site.own_cause(trouble).cause);
+    let (mut ordered, mut found): (Vec<Claim>, Vec<Claim>) =
+        claims.into_iter().partition(|claim| single(claim).is_some());
+    ordered.sort_by_key(|claim| single(claim).map(|trouble| (sort(trouble), trouble.episode.first)));
+    let is_same = |a: &Claim, b: &Claim| match (single(a), single(b)) {
+        (Some(a), Some(b)) => {
+            let pause_s = b.episode.first.since(a.episode.last) as f64;
+            sort(a) == sort(b) && pause_s <= REOPENED_WITHIN.value
+        }
+        _ => false,
+    };
+    for times in ordered.chunk_by(is_same) {
+        let [first, ..] = times else { continue };
+        if times.len() == 1 {
+            found.push(first.clone());
+            continue;
+        }
+        let episodes: Vec<&Episode> =
+            times.iter().filter_map(single).map(|trouble| &trouble.episode).collect();
+        let pause_s = episodes.windows(2).map(|pair| pair[1].first.since(pair[0].last)).max().unwrap_or(0);
+        let numbers = Numbers::of(&[("times", times.len() as f64), ("pause", pause_s as f64 / 3600.0)]);
+        let cause = single(first).map(|trouble| sort(trouble).1);
+        let explained = times.iter().flat_map(|claim| claim.explained.iter().copied()).collect();
+        found.push(Claim { cause, explained, numbers, is_merged: true, ..first.clone() });
     }
     found
 }

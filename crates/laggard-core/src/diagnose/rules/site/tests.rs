@@ -343,11 +343,27 @@ fn nothing_suspect_is_said_only_where_all_that_can_be_compared_was() {
             Coverage { groups: groups.iter().map(coverage).collect(), incomplete: 0, never_recorded: 0 };
         let is_lost = Coverage { incomplete: 1, ..coverage.clone() };
         assert!(no_all_clear(&is_lost, &Without::default()).is_some(), "samples were lost");
+        let mut is_blind = coverage.clone();
+        is_blind.groups.iter_mut().take(1).for_each(|group| group.is_blind = true);
+        assert!(
+            groups.is_empty() || no_all_clear(&is_blind, &Without::default()).is_some(),
+            "it saw nothing"
+        );
         no_all_clear(&coverage, &Without::default()).is_none()
     };
     assert!(says(&[(9, 9)]) && says(&[(9, 9), (2, 0)]), "single machines are never compared");
     assert!(says(&[(8, 4)]) && !says(&[(8, 3)]) && !says(&[(9, 9), (3, 1)]), "half of each group");
     assert!(!says(&[(2, 0)]) && !says(&[]), "no component was judged");
+}
+
+#[test]
+fn where_most_of_the_topology_was_never_recorded_nothing_suspect_is_not_said() {
+    let says = |never_recorded: usize| {
+        let groups = vec![GroupCoverage { members: 4, judged: 4, is_blind: false }];
+        no_all_clear(&Coverage { groups, incomplete: 0, never_recorded }, &Without::default())
+    };
+    assert!(says(4).is_none());
+    assert_eq!(says(5).map(|spoken| spoken.rule.id), Some("not-all-recorded"));
 }
 
 #[test]
@@ -653,6 +669,23 @@ fn three_parts_that_become_slow_at_one_moment_and_not_for_an_hour_are_an_observa
         2,
         "two are two faults"
     );
+}
+
+#[test]
+fn the_same_trouble_again_within_the_day_is_the_same_incident() {
+    let slow = |server: &str, metric: Metric, from: i64, to: i64| {
+        troubles_of(server, &[(metric, Relation::High, 2.0, from, to)], false)
+    };
+    let disk = |from: i64, to: i64| slow("oss1", Metric::Cost, from, to);
+    let said = |troubles: &[Vec<Trouble>]| causes(troubles.concat()).len();
+    assert_eq!(said(&[disk(0, 900), disk(900 + 86_400, 90_000)]), 1);
+    assert_eq!(said(&[disk(0, 900), disk(900 + 86_401, 90_000)]), 2, "a day later it is another");
+    assert_eq!(said(&[disk(0, 900), slow("oss2", Metric::Cost, 5000, 6000)]), 2, "another part");
+    assert_eq!(said(&[disk(0, 900), slow("oss1", Metric::Txbyt, 5000, 6000)]), 2, "another cause");
+    let found = explain(&site_of_three(), [disk(9000, 9900), disk(0, 900)].concat(), &Without::default()).0;
+    assert_eq!((found.len(), found[0].rule.id, found[0].troubles.len()), (1, "reopened", 2));
+    assert_eq!(found[0].claim.numbers.get("pause"), Some(8100.0 / 3600.0));
+    assert_eq!(found[0].named.cause, Cause::DiskBusy);
 }
 
 #[test]
