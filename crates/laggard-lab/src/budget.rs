@@ -108,7 +108,7 @@ impl Quiet {
             let mishaps: Vec<ComponentId> =
                 production.mishaps().iter().map(|mishap| component(mishap.lun)).collect();
             bar.inc(1);
-            calm(days, watches.map(|watch| watch.incidents()), &mishaps)
+            calm(days, &watches.map(|watch| watch.incidents()), &mishaps)
         };
         let parts: Vec<Calm> = (0..self.days / self.together).into_par_iter().map(recording).collect();
         Ok(parts.iter().fold(Calm::default(), Calm::add))
@@ -116,11 +116,11 @@ impl Quiet {
 }
 
 /// What was false, given what each budget found and which LUNs really were slow for a while.
-fn calm(days: f64, found: [Vec<Found>; BUDGETS.len()], mishaps: &[ComponentId]) -> Calm {
+fn calm(days: f64, found: &[Vec<Found>; BUDGETS.len()], mishaps: &[ComponentId]) -> Calm {
     let is_false = |found: &&Found| !found.explains.iter().any(|id| mishaps.contains(id));
     let is_stated = |found: &&Found| is_false(found) && found.confidence.basis == Basis::Peers;
     let mut calm = Calm { days, ..Calm::default() };
-    for (count, found) in calm.by_budget.iter_mut().zip(&found) {
+    for (count, found) in calm.by_budget.iter_mut().zip(found) {
         *count = found.iter().filter(is_stated).count();
     }
     calm.others = found[0].iter().filter(is_false).filter(|found| !is_stated(found)).count();
@@ -179,7 +179,7 @@ impl Telling {
                                 && found.last.0 as f64 > from_s
                         };
                         // A window is complete when the next one begins.
-                        let is_new = (slot.time_s / f64::from(INTERVAL_S)) as usize % SHIFT == 0;
+                        let is_new = ((slot.time_s / f64::from(INTERVAL_S)) as usize).is_multiple_of(SHIFT);
                         slot.time_s > from_s && is_new && watch.incidents().iter().any(is_own)
                     });
                     bar.inc(1);
