@@ -278,9 +278,9 @@ impl Track {
                 Some(Slowed { slowness, severity: slowness.window / window::cost_threshold(account.spread) })
             }
             _ => {
-                let halves: Vec<Reading> = halves.iter().map(|half| half.reading(row).slowed(by)).collect();
+                let halves = halves.iter().map(|half| half.reading(row).slowed(by));
                 let seen = scored.reading(row).slowed(by);
-                let slowness = window::slowness_in_latency(&seen, &halves, by_load[row]);
+                let slowness = window::slowness_in_latency(&seen, halves, by_load[row]);
                 let severity = window::severity_in_latency(&seen, scored.thresholds[row], slowness);
                 Some(Slowed { slowness, severity })
             }

@@ -278,20 +278,27 @@ impl Ledger {
         Accounts { index: window, members: found, ratios, costs, pieces: size, group: None }
     }
 
-    /// The last pieces of a window, given service over cost and the cost of all of them.
+    /// The last pieces of a window in which the member did anything, given service over cost and the cost of all of them.
     fn brief(&self, ratios: &[f64], costs: &[f64], account: &Account, usual: f64) -> Brief {
-        let last = ratios.len().saturating_sub(BRIEF_PIECES);
-        let mut effects: Vec<f64> =
-            ratios[last..].iter().map(|ratio| ratio.ln() - account.peer_effect - usual).collect();
-        if effects.len() < BRIEF_PIECES || effects.iter().any(|effect| effect.is_nan()) {
+        let peers = account.peer_effect.exp().max(1.0);
+        let (mut effects, mut lost, mut count) = ([f64::NAN; BRIEF_PIECES], 0.0, 0);
+        for (ratio, cost) in ratios.iter().zip(costs).rev() {
+            let service = ratio * (cost + self.idle_share) - self.idle_share;
+            let is_active = service.max(*cost) >= ACTIVE * self.idle_share;
+            if is_active && count < BRIEF_PIECES {
+                effects[count] = ratio.ln() - account.peer_effect - usual;
+                lost += service - peers * cost;
+                count += 1;
+            }
+        }
+        if count < BRIEF_PIECES {
             return Brief::UNKNOWN;
         }
         effects.sort_unstable_by(f64::total_cmp);
-        let usual = account.peer_effect.exp().max(1.0);
-        let lost = ratios[last..].iter().zip(&costs[last..]).map(|(ratio, cost)| (ratio - usual) * cost);
         Brief {
+            // All but one of them reach it.
             effect: effects[1],
-            lost: lost.sum::<f64>() / BRIEF_PIECES as f64,
+            lost: lost / BRIEF_PIECES as f64,
             seconds: BRIEF_PIECES as f64 * self.piece_slots as f64 * self.interval_s,
         }
     }

@@ -218,7 +218,7 @@ impl<'a> Media<'a> {
         Media { sorts }
     }
 
-    /// What tells a disk from the others of its kind: nothing where all are alike; medium, size and model where enough are like it to be
+    /// What tells a disk from the others of its kind: nothing where all are alike; medium, size and model where enough are of each to be
     /// compared, else the medium alone.
     fn told(&self, item: &'a Observed) -> Option<&'a str> {
         let medium = item.medium.as_deref()?;
@@ -227,10 +227,13 @@ impl<'a> Media<'a> {
             return None;
         }
         let class = |medium: &'a str| medium.split(',').next().unwrap_or(medium);
-        match self.sorts.get(&(item.has_network, medium)) {
-            Some(&count) if count >= FEWEST_PEERS => Some(medium),
-            _ if of_kind().all(|((_, other), _)| class(other) == class(medium)) => None,
-            _ => Some(class(medium)),
+        let of_class = || of_kind().filter(|((_, other), _)| class(other) == class(medium));
+        let is_enough_of_each = of_class().all(|(_, count)| *count >= FEWEST_PEERS);
+        let is_one_class = of_kind().count() == of_class().count();
+        match (is_enough_of_each, is_one_class) {
+            (true, _) => Some(medium),
+            (false, true) => None,
+            (false, false) => Some(class(medium)),
         }
     }
 }
@@ -435,6 +438,8 @@ mod tests {
             ["devices"; 4],
             "too few of each model: one medium is enough"
         );
+        let exchanged = groups(&[disk, disk, disk, disk, other]);
+        assert_eq!(exchanged, ["devices"; 5], "one disk of another model is compared with the others");
         let three = groups(&[disk, disk, other, flash, flash, flash]);
         assert_eq!(three[..3], ["devices (disk)", "devices (disk)", "devices (disk)"]);
         assert_eq!(groups(&["", "", disk])[0], "devices", "not recorded");

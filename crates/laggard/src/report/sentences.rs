@@ -121,7 +121,7 @@ pub fn power(session: &Session) -> Vec<String> {
     let line = |group: GroupId| {
         let visible = session.diagnosis.power.iter().filter(|seen| seen.group == group);
         let named =
-            |seen: &Power| format!("{} times as slow for {}", seen.ratio, lasted(seen.seconds as i64));
+            |seen: &Power| format!("{} times as slow for {}", seen.ratio, at_least(seen.seconds as i64));
         let steps: Vec<String> = visible.map(named).collect();
         (!steps.is_empty()).then(|| {
             let group = &session.roster.groups[group].name;
@@ -129,6 +129,15 @@ pub fn power(session: &Session) -> Vec<String> {
         })
     };
     session.roster.groups.ids().filter_map(line).collect()
+}
+
+/// A time span that is no shorter, in whole minutes or hours.
+fn at_least(seconds: i64) -> String {
+    match seconds {
+        seconds if seconds < 120 => format!("{seconds} s"),
+        seconds if seconds < 7200 => format!("{} min", (seconds + 59) / 60),
+        seconds => format!("{} h", (seconds + 3599) / 3600),
+    }
 }
 
 /// A time span in the largest unit that has at least two of it.

@@ -2,8 +2,8 @@
 
 /// Until so many members' windows were seen, latency is taken to grow as fast as load.
 const MIN_PAIRS: f64 = 256.0;
-/// A difference beyond this, as a logarithm, counts as this: one slow member must not teach.
-const MOST: f64 = 1.0;
+/// A latency beyond this, as a logarithm, does not teach: one slow member must not.
+const MOST: f64 = std::f64::consts::LN_2;
 
 /// The power of the load that latency follows, by least squares through the group's middle.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,8 +16,8 @@ pub struct Elasticity {
 impl Elasticity {
     /// Takes a member's load and latency beside its peers': ratios.
     pub fn push(&mut self, load: f64, latency: f64) {
-        let [load, latency] = [load, latency].map(|ratio| ratio.ln().clamp(-MOST, MOST));
-        if load.is_finite() && latency.is_finite() {
+        let [load, latency] = [load, latency].map(f64::ln);
+        if load.is_finite() && latency.abs() <= MOST {
             self.pairs += 1.0;
             self.squares += load * load;
             self.products += load * latency;

@@ -133,19 +133,20 @@ impl Calibration {
 
     /// Whether the first block is over: before that nothing is known of chance.
     pub fn is_known(&self) -> bool {
-        self.windows >= self.block(0)
+        self.tails.iter().any(Tail::is_known)
     }
 
     /// Takes the slowness of every member in a window. `parts` are all that the site compares.
     pub fn push(&mut self, slowness: &[Slowness], rate: Rate, parts: usize) {
+        // A block ends when it is known which of its windows were rare: with the next one.
+        for length in 0..LENGTHS {
+            if self.windows > 0 && self.windows.is_multiple_of(self.block(length)) {
+                self.end_block(length, rate, parts);
+            }
+        }
         self.windows += 1;
         for (member, &slowness) in self.members.iter_mut().zip(slowness) {
             member.push(slowness);
-        }
-        for length in 0..LENGTHS {
-            if self.windows.is_multiple_of(self.block(length)) {
-                self.end_block(length, rate, parts);
-            }
         }
     }
 
@@ -185,8 +186,9 @@ impl Calibration {
             .max_by(|a, b| margin(&at(*a)).total_cmp(&margin(&at(*b))))?;
         let (seen, tail) = (at(rarest), &self.tails[rarest]);
         let often = tail.beyond(seen.slowness - tail.usual(member)) / self.probabilities[rarest];
-        // Beyond the least that is believed, it is rarer still.
-        let rate = self.rate.0 * if seen.slowness >= seen.bar { often.min(1.0) } else { often };
+        // Beyond the least that is believed, it is rarer still. What is slow for good may be no rarer than the budget.
+        let is_rarer = seen.slowness >= seen.bar.max(self.bars[rarest].by_chance + tail.usual(member));
+        let rate = self.rate.0 * if is_rarer { often.min(1.0) } else { often };
         Some(Rarity { rate, ..seen })
     }
 

@@ -11,15 +11,14 @@ use crate::diagnose::rules::Without;
 use crate::diagnose::rules::episode::Impact;
 use crate::diagnose::rules::window::margin;
 use crate::ids::MemberIndex;
-use std::collections::VecDeque;
 
 /// Something is said of a slowness that was tried so often ...
 pub const MIN_TRIED: Bound = Bound::new("min_tried", 5.0, "times");
 /// ... and it would have been named if so many were.
 pub const MIN_FOUND: Bound = Bound::new("min_found", 0.8, "of them");
 
-/// Times slower.
-const FACTORS: [f64; 6] = [1.25, 1.5, 2.0, 3.0, 5.0, 10.0];
+/// Times slower. Less is taken for what a member always has, and nothing is claimed of it.
+const FACTORS: [f64; 5] = [1.5, 2.0, 3.0, 5.0, 10.0];
 /// For so many windows' time.
 const WINDOWS: [u32; 5] = [3, 12, 40, 160, 640];
 /// Probes of one factor and time at once.
@@ -27,22 +26,36 @@ const LANES: usize = 2;
 /// A probe is not put where a member is this slow already: a logarithm.
 const MAX_SLOWNESS: f64 = 0.14;
 
-/// Tries of one factor and time that are remembered.
-const MOST_TRIES: usize = 16;
+/// Tries of the time in which nothing was known of chance, of one factor and time.
+const MOST_EARLY: usize = 64;
 
-/// One factor and time: the last tries.
+/// One factor and time: what came of the probes.
 #[derive(Debug, Clone, Default)]
 struct Cell {
-    tries: VecDeque<Try>,
+    /// All of them, and those that were rarer than the budget.
+    tried: u32,
+    rare: u32,
+    /// Persistence times severity of the others that began when nothing was known of chance: the longer the recording, the more it must
+    /// be.
+    early: Vec<f32>,
 }
 
-/// What came of one probe.
-#[derive(Debug, Clone, Copy)]
-struct Try {
-    /// Persistence times severity.
-    impact: f32,
-    is_rare: bool,
-    is_calibrated: bool,
+impl Cell {
+    fn take(&mut self, probe: &Probe) {
+        let is_early = !probe.is_calibrated && !probe.is_rare;
+        if is_early && self.early.len() == MOST_EARLY {
+            return;
+        }
+        self.tried += 1;
+        self.rare += u32::from(probe.is_rare);
+        self.early.extend(is_early.then(|| probe.impact()));
+    }
+
+    /// How many were tried, and would be reported.
+    fn counted(&self, judged: &Judged) -> (f64, f64) {
+        let early = self.early.iter().filter(|impact| judged.names(**impact)).count();
+        (f64::from(self.tried), f64::from(self.rare) + early as f64)
+    }
 }
 
 /// One member that is made slower.
@@ -120,11 +133,7 @@ impl Power {
             if probe.passed < WINDOWS[time] {
                 continue;
             }
-            let tries = &mut self.cells[time][factor].tries;
-            tries.push_back(probe.came_of());
-            if tries.len() > MOST_TRIES {
-                tries.pop_front();
-            }
+            self.cells[time][factor].take(probe);
             self.probes[place] = None;
         }
     }
@@ -161,8 +170,7 @@ impl Power {
     /// The least that would have been named: for each time the least factor, where a longer one needs less.
     pub fn visible(&self, judged: &Judged) -> Vec<Visible> {
         let is_found = |cell: &Cell| {
-            let tried = cell.tries.len() as f64;
-            let found = cell.tries.iter().filter(|tried| judged.names(tried)).count() as f64;
+            let (tried, found) = cell.counted(judged);
             tried >= MIN_TRIED.value && found >= MIN_FOUND.value * (tried + 1.0)
         };
         let mut visible: Vec<Visible> = Vec::new();
@@ -179,14 +187,10 @@ impl Power {
 
     /// Whether the largest slowness was tried often enough, and is found for no time at all.
     pub fn is_blind(&self, judged: &Judged) -> bool {
-        let found = |cell: &Cell| cell.tries.iter().filter(|tried| judged.names(tried)).count() as f64;
-        let largest = || self.cells.iter().map(|cells| &cells[FACTORS.len() - 1]);
-        let tried: usize = largest().map(|cell| cell.tries.len()).sum();
-        let is_found = |cell: &Cell| {
-            let tried = cell.tries.len() as f64;
-            tried > 0.0 && found(cell) >= MIN_FOUND.value * tried
-        };
-        tried as f64 >= MIN_TRIED.value && !largest().any(is_found)
+        let largest = || self.cells.iter().map(|cells| cells[FACTORS.len() - 1].counted(judged));
+        let tried: f64 = largest().map(|(tried, _)| tried).sum();
+        let is_found = |(tried, found): (f64, f64)| tried > 0.0 && found >= MIN_FOUND.value * tried;
+        tried >= MIN_TRIED.value && !largest().any(is_found)
     }
 }
 
@@ -201,18 +205,18 @@ pub struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// Whether what came of a probe would be reported.
-    fn names(&self, tried: &Try) -> bool {
+    /// Whether a trouble of this impact would be reported, where nothing is known of chance.
+    fn names(&self, impact: f32) -> bool {
         let trouble = Impact {
-            impact: f64::from(tried.impact),
+            impact: f64::from(impact),
             windows: self.windows,
             shift_s: self.shift_s,
             is_trained: false,
-            is_rare: tried.is_rare,
+            is_rare: false,
             rarity: None,
-            is_calibrated: tried.is_calibrated,
+            is_calibrated: false,
         };
-        (tried.impact > 0.0 || tried.is_rare) && trouble.excused(self.without).is_none()
+        impact > 0.0 && trouble.excused(self.without).is_none()
     }
 }
 
@@ -245,13 +249,10 @@ impl Probe {
         }
     }
 
-    fn came_of(&self) -> Try {
+    /// Persistence times severity.
+    fn impact(&self) -> f32 {
         let severity = (self.log_severity / f64::from(self.anomalous.max(1))).exp();
-        Try {
-            impact: (f64::from(self.peak) * severity) as f32,
-            is_rare: self.is_rare,
-            is_calibrated: self.is_calibrated,
-        }
+        (f64::from(self.peak) * severity) as f32
     }
 }
 

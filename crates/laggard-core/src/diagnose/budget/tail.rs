@@ -12,6 +12,7 @@
 //! last ones are counted only when it is known what it always has, and that it is not slow for good.
 
 use crate::diagnose::ledger::MAX_USUAL;
+use crate::grid::FEWEST_PEERS;
 use crate::ids::MemberIndex;
 use crate::stats::{Spread, median, thin_oldest};
 use std::collections::{BTreeMap, VecDeque};
@@ -20,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 const TAIL: f64 = 0.1;
 /// Nobody can say that a smaller share is in it.
 const LEAST_SHARE: f64 = 0.001;
-/// The scale of the tail is taken to be the spread of the members, with the weight of so many excesses ...
+/// The scale of the tail is taken to be the spread of the members' levels, or of the maxima of a block, with the weight of so many excesses ...
 const PRIOR_EXCESSES: f64 = 5.0;
 /// ... known from so many blocks.
 const PRIOR_BLOCKS: f64 = 10.0;
@@ -49,6 +50,10 @@ pub struct Tail {
     /// Maxima, by steps.
     counts: BTreeMap<u16, u32>,
     blocks: u64,
+    /// Members that did anything in the first block, as long as it teaches.
+    first: Option<usize>,
+    /// Sum of how far apart the maxima of a block are, and the number of such blocks.
+    spreads: (f64, f64),
     /// The middle of the members' own levels, and how far they are from it.
     levels: Option<Spread>,
     fitted: Option<Fitted>,
@@ -103,11 +108,25 @@ struct Fitted {
 impl Tail {
     /// Takes the largest slowness of every member in a block; nothing of those that do not teach.
     pub fn push_block(&mut self, maxima: Vec<Option<f32>>) {
-        if self.blocks == 1 {
-            self.members.clear();
-        }
+        let active: Vec<f64> =
+            maxima.iter().flatten().map(|own| f64::from(*own)).filter(|own| *own != 0.0).collect();
         // A block in which nobody did anything teaches nothing.
-        self.blocks += u64::from(maxima.iter().any(Option::is_some));
+        if active.is_empty() && (self.blocks == 0 || maxima.iter().all(Option::is_none)) {
+            return;
+        }
+        match self.first {
+            None if self.blocks == 0 => self.first = Some(active.len()),
+            // A block in which few did anything knows less than the first.
+            Some(first) if 2 * active.len() >= first => {
+                self.members.clear();
+                (self.first, self.spreads) = (None, (0.0, 0.0));
+            }
+            _ => {}
+        }
+        self.blocks += 1;
+        if active.len() >= FEWEST_PEERS {
+            self.spreads = (self.spreads.0 + Spread::of(&active).deviation, self.spreads.1 + 1.0);
+        }
         self.members.resize_with(maxima.len(), Own::default);
         for (own, largest) in self.members.iter_mut().zip(maxima) {
             largest.into_iter().for_each(|largest| own.push(largest));
@@ -126,7 +145,8 @@ impl Tail {
         }
         let mut counts = self.counts.clone();
         teaching.into_iter().for_each(|step| *counts.entry(step).or_default() += 1);
-        let spread = self.levels.map_or(MIN_SPREAD, |levels| levels.deviation.max(MIN_SPREAD));
+        let of_levels = self.levels.map_or(MIN_SPREAD, |levels| levels.deviation.max(MIN_SPREAD));
+        let spread = of_levels.max(self.spreads.0 / self.spreads.1.max(1.0));
         self.fitted = Some(Fitted {
             blocks: self.blocks as f64 / BLOCKS_OF_A_MIX + PRIOR_BLOCKS,
             ..fit(&counts, spread)
@@ -136,6 +156,11 @@ impl Tail {
     /// Members of which anything is known.
     fn known(&self) -> impl Iterator<Item = &Own> {
         self.members.iter().filter(|own| !own.thinned.is_empty())
+    }
+
+    /// Whether anything is known.
+    pub fn is_known(&self) -> bool {
+        self.fitted.is_some()
     }
 
     /// How the members' own levels are spread, and how many members there are; nothing before the first block is over.
@@ -190,7 +215,8 @@ fn fit(counts: &BTreeMap<u16, u32>, spread: f64) -> Fitted {
     let scale = middle.map_or(0.0, |(value, _)| (value - from) / std::f64::consts::LN_2);
     Fitted {
         from,
-        share: (excesses / all.max(1.0)).max(LEAST_SHARE),
+        // Of few maxima the largest does not show how rare it is.
+        share: (excesses / all.max(1.0)).max(1.0 / (all + 1.0)).max(LEAST_SHARE),
         scale: (excesses * scale + PRIOR_EXCESSES * spread) / (excesses + PRIOR_EXCESSES),
         blocks: PRIOR_BLOCKS,
     }
@@ -233,7 +259,7 @@ mod tests {
         let counts = BTreeMap::from([(0, 960), (1, 20), (21, 4), (22, 4), (23, 4), (24, 4), (25, 4)]);
         let Fitted { from, share, .. } = fit(&counts, MIN_SPREAD);
         assert_eq!((from, share), (21.0 * STEP, 0.02));
-        let Fitted { from, share, scale, .. } = fit(&BTreeMap::from([(0, 10)]), MIN_SPREAD);
+        let Fitted { from, share, scale, .. } = fit(&BTreeMap::from([(0, 5000)]), MIN_SPREAD);
         assert_eq!((from, share, scale), (0.0, LEAST_SHARE, MIN_SPREAD), "nothing was ever slow");
     }
 
@@ -259,6 +285,35 @@ mod tests {
         assert!(usual(1) > 0.1 && usual(1) <= MAX_USUAL.value, "{}", usual(1));
         assert_eq!(usual(2), MAX_USUAL.value, "0.5 is no difference of healthy members");
         assert!(tail.bar(1e-6) < 0.5, "{}", tail.bar(1e-6));
+    }
+
+    #[test]
+    fn a_block_in_which_few_do_anything_does_not_end_the_first() {
+        let mut tail = Tail::default();
+        let mut bar_after = |largest: [f32; 4]| {
+            tail.push_block(largest.map(Some).to_vec());
+            tail.bar(1e-6)
+        };
+        let wide = bar_after([0.1, 0.2, 0.3, 0.6]);
+        assert!(bar_after([0.0, 0.0, 0.0, 0.01]) > wide / 2.0, "one disk that works");
+        assert!(bar_after([0.0; 4]) > wide / 2.0, "nobody works");
+        let mut idle = Tail::default();
+        idle.push_block(vec![None; 4]);
+        idle.push_block(vec![Some(0.0); 4]);
+        assert!(!idle.is_known() && idle.bar(1e-6).is_infinite(), "nothing is known of what never worked");
+    }
+
+    #[test]
+    fn few_members_do_not_show_how_rare_their_largest_is() {
+        let bar = |members: usize| {
+            let mut tail = Tail::default();
+            for block in 0..4 {
+                let largest = |member: usize| Some(((member * 7 + block * 3) % 5) as f32 * 0.1 + 0.05);
+                tail.push_block((0..members).map(largest).collect());
+            }
+            tail.bar(1e-6)
+        };
+        assert!((3..9).all(|members| bar(members) > 1.0), "{:?}", (3..9).map(bar).collect::<Vec<_>>());
     }
 
     #[test]

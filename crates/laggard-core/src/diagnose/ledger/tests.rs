@@ -105,6 +105,32 @@ fn a_slow_disk_is_dear_for_its_work_though_it_merges_less() {
 }
 
 #[test]
+fn the_last_pieces_show_what_is_violent_before_it_has_filled_a_window() {
+    // Six times as slow for the last 15 s of a window of 40 s; every other piece of 5 s has no work.
+    let found = |rests: bool, from: u64| {
+        windows(5, 120, &ALL, move |member, second| {
+            let is_slow = member == 2 && second >= from;
+            let healthy = Does::healthy(15.0, 3000.0);
+            match rests && second / 5 % 2 == 0 {
+                true => Does { tps: 0.0, wr_sec: 0.0, in_flight: 0.0, ..healthy },
+                false => Does {
+                    service_ms: healthy.service_ms * if is_slow { 6.0 } else { 1.0 },
+                    in_flight: 0.0,
+                    ..healthy
+                },
+            }
+        })
+    };
+    let slow = last(&found(false, 105), 2);
+    assert!((slow.brief.effect.exp() / 6.0 - 1.0).abs() < 0.15, "{slow:?}");
+    assert!(slow.ratio() < 4.0 && slow.brief.seconds == 20.0 && slow.brief.lost > 0.3, "{slow:?}");
+    assert!(last(&found(false, 110), 2).brief.effect < 0.1, "two of four pieces are too few");
+    let resting = last(&found(true, 90), 2);
+    assert!(resting.brief.effect.exp() > 5.0, "pieces without work do not count: {resting:?}");
+    assert!(last(&found(true, 105), 2).brief.effect < 0.1);
+}
+
+#[test]
 fn a_disk_that_only_has_more_to_do_is_not_dear() {
     let found = windows(5, 120, &ALL, |member, second| {
         let load = if member == 2 { 3.0 } else { 1.0 } * (0.6 + 0.8 * noise(member, second));

@@ -444,9 +444,9 @@ fn threshold(case: &Case) -> Option<Numbers> {
 
 /// How slow a member is in latency, beyond what its load may explain, as a logarithm: what the budget is held against where work is
 /// not recorded. One slow request in a window is no slow device: both halves show at least half of it.
-pub fn slowness_in_latency(seen: &Reading, halves: &[Reading], by_load: f64) -> Slowness {
-    let of_half = |half: &Reading| BOTH_HALVES.value * slowness_in_part(half, by_load);
-    let window = halves.iter().map(of_half).fold(slowness_in_part(seen, by_load), f64::min);
+pub fn slowness_in_latency(seen: &Reading, halves: impl Iterator<Item = Reading>, by_load: f64) -> Slowness {
+    let of_half = |half: Reading| BOTH_HALVES.value * slowness_in_part(&half, by_load);
+    let window = halves.map(of_half).fold(slowness_in_part(seen, by_load), f64::min);
     Slowness { window, brief: f64::NAN }
 }
 

@@ -384,18 +384,19 @@ pub(super) fn reopened(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
         [id] if claim.cause.is_none() => site.open.get(id).filter(|trouble| !trouble.is_load),
         _ => None,
     };
-    let sort = |trouble: &Trouble| (trouble.component, site.own_cause(trouble).cause);
+    let sort = |trouble: &Trouble| (trouble.component, trouble.episode.domain, site.own_cause(trouble).cause);
     let (mut ordered, mut found): (Vec<Claim>, Vec<Claim>) =
         claims.into_iter().partition(|claim| single(claim).is_some());
     ordered.sort_by_key(|claim| single(claim).map(|trouble| (sort(trouble), trouble.episode.first)));
-    let is_same = |a: &Claim, b: &Claim| match (single(a), single(b)) {
-        (Some(a), Some(b)) => {
-            let pause_s = b.episode.first.since(a.episode.last) as f64;
-            sort(a) == sort(b) && pause_s <= REOPENED_WITHIN.value
-        }
-        _ => false,
-    };
-    for times in ordered.chunk_by(is_same) {
+    let first_of = |claim: &Claim| single(claim).map(|trouble| (sort(trouble), trouble.episode.first));
+    let mut rest = ordered.as_slice();
+    while let Some((own, first)) = rest.first().and_then(first_of) {
+        let is_same = |claim: &&Claim| {
+            let (other, since) = first_of(claim).unwrap_or((own, first));
+            other == own && since.since(first) as f64 <= REOPENED_WITHIN.value
+        };
+        let (times, others) = rest.split_at(rest.iter().take_while(is_same).count().max(1));
+        rest = others;
         let [first, ..] = times else { continue };
         if times.len() == 1 {
             found.push(first.clone());
@@ -405,7 +406,7 @@ pub(super) fn reopened(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
             times.iter().filter_map(single).map(|trouble| &trouble.episode).collect();
         let pause_s = episodes.windows(2).map(|pair| pair[1].first.since(pair[0].last)).max().unwrap_or(0);
         let numbers = Numbers::of(&[("times", times.len() as f64), ("pause", pause_s as f64 / 3600.0)]);
-        let cause = single(first).map(|trouble| sort(trouble).1);
+        let cause = single(first).map(|trouble| sort(trouble).2);
         let explained = times.iter().flat_map(|claim| claim.explained.iter().copied()).collect();
         found.push(Claim { cause, explained, numbers, is_merged: true, ..first.clone() });
     }

@@ -678,8 +678,13 @@ fn the_same_trouble_again_within_the_day_is_the_same_incident() {
     };
     let disk = |from: i64, to: i64| slow("oss1", Metric::Cost, from, to);
     let said = |troubles: &[Vec<Trouble>]| causes(troubles.concat()).len();
-    assert_eq!(said(&[disk(0, 900), disk(900 + 86_400, 90_000)]), 1);
-    assert_eq!(said(&[disk(0, 900), disk(900 + 86_401, 90_000)]), 2, "a day later it is another");
+    assert_eq!(said(&[disk(0, 900), disk(86_400, 90_000)]), 1);
+    assert_eq!(said(&[disk(0, 900), disk(86_401, 90_000)]), 2, "a day later it is another");
+    assert_eq!(
+        said(&[disk(0, 900), disk(50_000, 51_000), disk(100_000, 101_000)]),
+        2,
+        "every night is no single one"
+    );
     assert_eq!(said(&[disk(0, 900), slow("oss2", Metric::Cost, 5000, 6000)]), 2, "another part");
     assert_eq!(said(&[disk(0, 900), slow("oss1", Metric::Txbyt, 5000, 6000)]), 2, "another cause");
     let found = explain(&site_of_three(), [disk(9000, 9900), disk(0, 900)].concat(), &Without::default()).0;
