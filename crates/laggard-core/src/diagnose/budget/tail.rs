@@ -101,7 +101,7 @@ struct Fitted {
     from: f64,
     share: f64,
     scale: f64,
-    /// Blocks from which they are known.
+    /// Blocks, or excesses where they are fewer, from which they are known.
     blocks: f64,
 }
 
@@ -147,10 +147,10 @@ impl Tail {
         teaching.into_iter().for_each(|step| *counts.entry(step).or_default() += 1);
         let of_levels = self.levels.map_or(MIN_SPREAD, |levels| levels.deviation.max(MIN_SPREAD));
         let spread = of_levels.max(self.spreads.0 / self.spreads.1.max(1.0));
-        self.fitted = Some(Fitted {
-            blocks: self.blocks as f64 / BLOCKS_OF_A_MIX + PRIOR_BLOCKS,
-            ..fit(&counts, spread)
-        });
+        let fitted = fit(&counts, spread);
+        // No more is known than from so many excesses, however many blocks there were.
+        let blocks = (self.blocks as f64 / BLOCKS_OF_A_MIX + PRIOR_BLOCKS).min(fitted.blocks);
+        self.fitted = Some(Fitted { blocks, ..fitted });
     }
 
     /// Members of which anything is known.
@@ -218,7 +218,7 @@ fn fit(counts: &BTreeMap<u16, u32>, spread: f64) -> Fitted {
         // Of few maxima the largest does not show how rare it is.
         share: (excesses / all.max(1.0)).max(1.0 / (all + 1.0)).max(LEAST_SHARE),
         scale: (excesses * scale + PRIOR_EXCESSES * spread) / (excesses + PRIOR_EXCESSES),
-        blocks: PRIOR_BLOCKS,
+        blocks: excesses + PRIOR_EXCESSES,
     }
 }
 
