@@ -27,6 +27,9 @@ const MONTH_S: f64 = 30.44 * 86_400.0;
 /// The shortest block: excursions of an hour have little to do with those of the next. After it, it is known how rare a slowness is.
 pub const KNOWN_AFTER: Bound = Bound::new("known_after", 3600.0, "s");
 
+/// Fewer members do not show how slow healthy ones are: fixed bars decide.
+pub const MIN_MEMBERS: Bound = Bound::new("min_members", 5.0, "members");
+
 impl Default for Rate {
     fn default() -> Rate {
         Rate(1.0 / MONTH_S)
@@ -151,6 +154,9 @@ impl Calibration {
     }
 
     fn end_block(&mut self, length: usize, rate: Rate, parts: usize) {
+        if (self.members.len() as f64) < MIN_MEMBERS.value {
+            return;
+        }
         let (tail, bars) = (&self.tails[length], self.bars[length]);
         let largest = |(member, known): (usize, &mut Lengths)| {
             known.end_block(length, bars.of(tail.usual(MemberIndex::new(member))))

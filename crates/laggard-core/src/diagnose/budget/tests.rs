@@ -73,3 +73,14 @@ fn a_member_that_was_slow_from_the_start_does_not_teach_what_chance_is() {
     assert_eq!(others, 0);
     assert!(first.first().is_some_and(|window| *window < DAY), "{:?}", first.first());
 }
+
+#[test]
+fn fewer_than_five_members_do_not_show_what_chance_is() {
+    let known = |members: usize| {
+        let mut calibration = Calibration::new(150.0, members);
+        let slowness = Slowness { window: 0.1, brief: 0.1 };
+        (0..100).for_each(|_| calibration.push(&vec![slowness; members], Rate::default(), members));
+        calibration.is_known()
+    };
+    assert_eq!([known(4), known(5)], [false, true]);
+}

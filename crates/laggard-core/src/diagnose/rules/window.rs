@@ -14,8 +14,7 @@ pub use work::{MIN_WORK, cost_threshold, slowness_for_work};
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Score;
 use crate::diagnose::bound::{HALF, TENTH, THREE_TIMES, TWICE};
-use crate::diagnose::budget::KNOWN_AFTER;
-use crate::diagnose::budget::Slowness;
+use crate::diagnose::budget::{KNOWN_AFTER, MIN_MEMBERS, Slowness};
 use crate::diagnose::case::{ABSENT_PRESENCE, Case, IDLE_SHARE, PEERS_PRESENCE, Reading, Relation};
 use crate::diagnose::cause::Cause;
 use crate::diagnose::ledger::{MAX_USUAL, MIN_USUAL, USUAL_QUANTILE};
@@ -81,6 +80,7 @@ pub static RULES: &[Rule] = &[
             IDLE_GROUP,
             MIN_LATENCY_MS,
             KNOWN_AFTER,
+            MIN_MEMBERS,
             MAX_USUAL,
             rare::FOR_GOOD_AFTER,
             rare::MIN_FOR_GOOD_SPREADS,
