@@ -51,6 +51,10 @@ pub struct Args {
     #[arg(long, value_name = "HOURS", default_value_t = 6.0, value_parser = hours)]
     history: f64,
 
+    /// Seconds between samples, with --only telling
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=15))]
+    interval: u32,
+
     /// Ours sees neither requests nor busy time of devices, as at sites that record latencies and volumes only; bounds are not checked
     #[arg(long, conflicts_with = "ablation")]
     without_work: bool,
@@ -160,7 +164,8 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
     }
     if args.only == Some(Part::Telling) {
         let repetitions = args.repetitions.unwrap_or(if args.quick { 2 } else { 8 }) as usize;
-        let plan = budget::Telling { held_out, repetitions, history_h: args.history };
+        let plan =
+            budget::Telling { held_out, interval_s: args.interval, repetitions, history_h: args.history };
         let bar = bar("slow LUNs", plan.len());
         let table = plan.run(&bar)?;
         bar.finish_and_clear();

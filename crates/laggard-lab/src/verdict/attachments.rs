@@ -20,9 +20,15 @@ const SEVERAL: (usize, u32) = (3, 20);
 
 /// Components and groups of the site, and the component of each reading of a slot: a roster is in the order of names.
 pub fn roster(site: Site) -> Result<(Roster, Vec<ComponentId>), String> {
+    roster_of_first(site.len(), site)
+}
+
+/// The same, of a site that records only its first attachments.
+pub fn roster_of_first(recorded: usize, site: Site) -> Result<(Roster, Vec<ComponentId>), String> {
     let topology = Topology::parse(&site.topology()).map_err(|error| error.to_string())?;
     let observed: Vec<Observed> = site
         .attachments()
+        .take(recorded)
         .map(|attachment| Observed { name: attachment.name(), ..Observed::default() })
         .collect();
     let roster = Roster::new(&observed, Some(&topology));
@@ -85,9 +91,14 @@ impl Watch {
 
     /// Ours: untrained, with the metrics that explain a latency.
     pub fn ours(roster: &Roster, ours: &Ours) -> Watch {
+        Watch::ours_every(INTERVAL_S, roster, ours)
+    }
+
+    /// The same, on another grid.
+    pub fn ours_every(interval_s: u32, roster: &Roster, ours: &Ours) -> Watch {
         let mut metrics = vec![Metric::Tps, Metric::Svctm, Metric::Await, Metric::RdSec, Metric::WrSec];
         metrics.retain(|metric| ours.sees(*metric));
-        Watch::new(roster, ours.config(INTERVAL_S), metrics)
+        Watch::new(roster, ours.config(interval_s), metrics)
     }
 
     fn new(roster: &Roster, config: Config, metrics: Vec<Metric>) -> Watch {

@@ -127,7 +127,7 @@ impl Production {
             site,
             interval_s: f64::from(interval_s),
             now: 0.0,
-            load: Load::new(chance.fork(1), site.level),
+            load: Load::new(chance.fork(1), site.level, f64::from(interval_s)),
             luns: (0..LUNS).map(lun).collect(),
             chance: chance.fork(2),
             incidents,
@@ -139,6 +139,11 @@ impl Production {
     /// LUNs that were slow for a while so far: real, and over.
     pub fn mishaps(&self) -> &[Mishap] {
         &self.mishaps
+    }
+
+    /// By how much a LUN is slower than the mean for good: a factor.
+    pub fn hardware(&self, lun: usize) -> f64 {
+        self.luns[lun].hardware
     }
 
     /// Simulates the next slot.

@@ -17,8 +17,6 @@ const OFFERED: f64 = 12e9;
 const WRITES: f64 = 0.65;
 /// Of small reads, most are in the array's cache.
 const CACHED: f64 = 0.6;
-/// Seconds between two looks at what comes by chance.
-const SLOT_S: f64 = 15.0;
 /// Small requests per second and LUN, busy hours against quiet ones.
 const SMALL: f64 = 0.8;
 /// Housekeeping: from one server at a time for hours, requests per second and attachment.
@@ -124,6 +122,8 @@ struct Job {
 #[derive(Debug, Clone)]
 pub struct Load {
     chance: Chance,
+    /// Seconds of a slot.
+    slot_s: f64,
     jobs: Vec<Job>,
     level: Level,
     /// Each LUN's deviation from its share, in standard deviations.
@@ -168,7 +168,7 @@ pub struct Offer {
 
 impl Load {
     /// Jobs somewhere in their lives.
-    pub fn new(mut chance: Chance, level: Level) -> Load {
+    pub fn new(mut chance: Chance, level: Level, slot_s: f64) -> Load {
         let deviations = (0..LUNS).map(|_| chance.normal()).collect();
         let spread = level.cached_spread();
         let cached = (0..LUNS).map(|_| (CACHED + spread * chance.normal()).clamp(0.1, 0.95)).collect();
@@ -176,6 +176,7 @@ impl Load {
         let next_housekeeping = chance.exponential(HOUSEKEEPING_EVERY_HOURS * 3600.0);
         Load {
             chance,
+            slot_s,
             jobs,
             level,
             deviations,
@@ -212,8 +213,7 @@ impl Load {
             return;
         }
         self.hot.retain(|hot| now < hot.until);
-        let seconds = SLOT_S;
-        if self.chance.happens(self.level.hot_per_day() * seconds / 86_400.0) {
+        if self.chance.happens(self.level.hot_per_day() * self.slot_s / 86_400.0) {
             let from = self.chance.below(LUNS);
             let luns = from..(from + 1 + self.chance.below(HOT_LUNS)).min(LUNS);
             let until = now + self.chance.exponential(HOT_MINUTES * 60.0);

@@ -16,7 +16,7 @@ pub use catalogue::{CATALOGUE, Entry};
 pub use engine::{METRICS, Mishap, Production, Reading, Slot};
 pub use incident::{Happening, Incident};
 pub use load::Level;
-pub use site::{Attachment, LUNS, PRIORITIES, SERVERS, Site};
+pub use site::{Attachment, LUNS, LUNS_PER_ARRAY, PRIORITIES, SERVERS, Site};
 
 #[cfg(test)]
 mod tests;
