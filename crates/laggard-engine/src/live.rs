@@ -1,6 +1,7 @@
 //! The same diagnosis over files that are still written: what is new, when it is new.
 
 use crate::noted::Noted;
+use crate::plan::SHORT_S;
 use crate::{EngineError, Listener, Loaded, Session, Source, Warning, Wishes};
 use laggard_core::diagnose::{Diagnoser, Incident};
 use laggard_core::model::metric::Domain;
@@ -13,8 +14,10 @@ use std::time::Duration;
 
 /// How often the files are looked at. Collectors write every five seconds.
 const EVERY: Duration = Duration::from_secs(2);
-/// So much of the past is looked at first.
-const LOOK_BACK_S: i64 = 2 * 3600;
+/// So much of the past is looked at first, to learn from it what chance is.
+const LOOK_BACK_S: i64 = 24 * 3600;
+/// The grid is not looked at anew before so much has been recorded since, whatever was lost.
+const MIN_REGRID_S: i64 = 60;
 
 /// How an incident has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,18 +81,27 @@ pub fn follow(
         let mut config = wishes.plan(&recording, &roster, &noted)?;
         config.incomplete = noted.incomplete(&roster);
         let interval_s = config.interval_s;
+        // A recording that is no longer a short one has another grid, as it has when it is replayed.
+        let is_free = wishes.interval_s.is_none() && wishes.thresholds.is_none();
+        let short_for_s = SHORT_S - recording.recorded_s();
+        let regrid_at_s = recording
+            .span()
+            .filter(|_| is_free && short_for_s > 0)
+            .map(|(_, to_s)| to_s.saturating_add(short_for_s.max(MIN_REGRID_S)));
         let mut live =
             Live::new(&recording, &roster, &source.paths, interval_s, |metric| config.uses(metric));
         drop(recording);
         let mut diagnoser = Diagnoser::new(config, roster);
         let mut is_first = true;
         loop {
-            let look = live.look(|sample| diagnoser.push(sample));
+            let look = live.look(|sample| {
+                diagnoser.push(sample);
+                diagnoser.drain();
+            });
             for what in look.unread {
                 listener.warn(&Warning::Unread(what));
                 diagnoser.note_lost();
             }
-            diagnoser.drain();
             let diagnosis = diagnoser.diagnosis();
             let session = Session::new(Aligned::nothing(interval_s), &diagnoser, diagnosis, Vec::new());
             let changes = changes(&session, &mut reported);
@@ -101,6 +113,9 @@ pub fn follow(
             }
             if let Some(name) = look.newcomer {
                 listener.warn(&Warning::Newcomer { name, regroups: true });
+                break;
+            }
+            if regrid_at_s.is_some_and(|at_s| session.diagnosis.to.0 >= at_s) {
                 break;
             }
             std::thread::sleep(EVERY);

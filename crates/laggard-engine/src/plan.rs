@@ -15,7 +15,11 @@ use std::path::{Path, PathBuf};
 pub const UNTRAINED: &Method = &LIMP;
 
 /// Recordings shorter than this are test-bench runs: seconds matter in them.
-const SHORT_S: i64 = 2 * 3600;
+pub(crate) const SHORT_S: i64 = 2 * 3600;
+/// In recordings longer than this, which nobody waits for, minutes matter ...
+const LONG_S: i64 = 2 * 86_400;
+/// ... and stores have summaries on this grid, several times faster to read.
+const LONG_INTERVAL_S: u32 = 15;
 
 /// What is asked for.
 #[derive(Debug, Clone, Default)]
@@ -82,10 +86,13 @@ pub fn published_method(recording: &Recording) -> &'static Method {
     if is_fine && is_short { &KL } else { &CDF }
 }
 
-/// The usual grid of a method: what lasts seconds in a day is no trouble.
+/// The usual grid of a method: what lasts for seconds in a day, or for a minute in a month, is no trouble.
 pub fn grid_s(method: &Method, recording: &Recording) -> u32 {
-    let is_short = recording.recorded_s() < SHORT_S;
-    if is_short { method.params.interval_s } else { method.day_interval_s }
+    match recording.recorded_s() {
+        ..SHORT_S => method.params.interval_s,
+        SHORT_S..=LONG_S => method.day_interval_s,
+        _ => method.day_interval_s.max(LONG_INTERVAL_S),
+    }
 }
 
 /// The grid for the wanted metrics of this data: as asked for, else the usual one, or the data's where that is coarser.

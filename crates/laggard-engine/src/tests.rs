@@ -43,6 +43,22 @@ impl Listener for Heard {
 }
 
 #[test]
+fn the_longer_a_recording_the_coarser_its_grid() {
+    let grid_of = |hours: i64, interval_s: i64| {
+        let mut recording = Recording::default();
+        let component = recording.component("disk");
+        for slot in 0..hours * 3600 / interval_s {
+            recording.push(component, Metric::Await, slot * interval_s, 5.0);
+        }
+        recording.settle();
+        let config = Wishes::default().plan(&recording, &Roster::new(recording.observed(), None), &Silent);
+        config.unwrap().interval_s
+    };
+    assert_eq!([(1, 1), (3, 1), (49, 1)].map(|(hours, every_s)| grid_of(hours, every_s)), [1, 3, 15]);
+    assert_eq!([(1, 60), (49, 60)].map(|(hours, every_s)| grid_of(hours, every_s)), [60, 60], "the data's");
+}
+
+#[test]
 fn a_recording_becomes_a_verdict_that_can_be_explained() {
     let wishes = Wishes { asked: vec!["disk0".into(), "disk3".into(), "disk0".into()], ..Wishes::default() };
     let session = diagnose(&wishes).unwrap();

@@ -280,7 +280,7 @@ impl Aligned {
         replay(last + 1, &[]);
     }
 
-    /// What the files hold, an hour at a time.
+    /// What the files hold, some slots at a time.
     fn chunks(&self, each: &mut dyn FnMut(&[Placed])) {
         let Some(streamed) = &self.streamed else { return };
         let mut stream = Stream::new(&streamed.hosts, self.interval_s, &streamed.metrics);

@@ -22,7 +22,8 @@ pub static LIMP: Method = Method {
     subject: Subject::AnyMetric,
     onset: Onset::FirstHalf,
     params: Params { interval_s: 1, smoothing: 1, size: 40, shift: 10, k: 3 },
-    day_interval_s: 15,
+    // What is violent must be told within 90 s, so that a step of windows is 30 s.
+    day_interval_s: 3,
     smoothing_s: None,
     cushion: Cushion::Factor(1.5),
     untrained: Untrained { factor: 0.0, least: FOUR_SPREADS, shift: 10, k: 3, longest_s: Some(600) },

@@ -1,7 +1,7 @@
 //! The samples of files that are still written: what is new is turned into samples, in time order, for all hosts together.
 
 use super::following::Following;
-use super::stream::Stream;
+use super::stream::{Chunk, Stream};
 use super::{HostFiles, Hosts};
 use crate::align::{self, Slice};
 use crate::recording::Recording;
@@ -21,6 +21,8 @@ pub struct Live {
     grid_s: i64,
     /// Which component each of the recording is.
     places: Vec<Option<ComponentId>>,
+    /// What was recorded before this began is still to be replayed.
+    is_new: bool,
 }
 
 /// What a look at the files has found, beside samples.
@@ -44,15 +46,21 @@ impl Live {
         let hosts = recording.hosts().clone();
         let grid_s = i64::from(grid_s.max(1));
         let metrics = hosts.wanted(wanted);
-        let mut stream = Stream::new(&hosts, grid_s, &metrics);
-        stream.read_all();
+        let stream = Stream::new(&hosts, grid_s, &metrics);
         let following = Following::new(&hosts, paths);
         let places = recording.observed().iter().map(|known| roster.find(&known.name)).collect();
-        Live { stream, hosts, following, grid_s, places }
+        Live { stream, hosts, following, grid_s, places, is_new: true }
     }
 
     /// Looks at the files; yields what is complete, in time order.
     pub fn look(&mut self, mut each: impl FnMut(Sample)) -> Look {
+        if std::mem::take(&mut self.is_new) {
+            // A day of it need not be in memory at once.
+            while let Some(chunk) = self.stream.next_chunk_before(self.complete()) {
+                self.replay(&chunk, &mut each);
+            }
+            self.stream.read_all();
+        }
         let mut newcomer = None;
         let (stream, hosts) = (&mut self.stream, &self.hosts);
         let unread = self.following.look(&mut |host, fresh, newest_s| {
@@ -61,15 +69,24 @@ impl Live {
             newcomer = newcomer.take().or_else(unknown);
             stream.read_fresh(host, fresh, newest_s)
         });
-        let chunk = self.stream.take_before(self.following.complete_s().div_euclid(self.grid_s));
+        let chunk = self.stream.take_before(self.complete());
+        self.replay(&chunk, &mut each);
+        Look { newcomer, unread }
+    }
+
+    /// The first slot that may still get samples.
+    fn complete(&self) -> i64 {
+        self.following.complete_s().div_euclid(self.grid_s)
+    }
+
+    fn replay(&self, chunk: &Chunk, each: &mut impl FnMut(Sample)) {
         let placed = chunk.iter().filter_map(|(component, metric, slots)| {
             let component = self.places.get(*component).copied().flatten()?;
             Some(Slice { component, metric: *metric, slots })
         });
         let mut placed: Vec<Slice> = placed.collect();
         placed.sort_by_key(|slice| (slice.component, slice.metric));
-        align::in_order(&placed, self.grid_s, &mut each);
-        Look { newcomer, unread }
+        align::in_order(&placed, self.grid_s, each);
     }
 }
 

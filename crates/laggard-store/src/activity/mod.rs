@@ -117,12 +117,18 @@ impl Hosts {
         self.by_name.values()
     }
 
-    /// Seconds recorded by the host that recorded longest.
+    /// Seconds recorded by the host that recorded longest, of those that are wanted.
     pub fn recorded_s(&self) -> i64 {
+        let (first, last) = self.bounds_s.unwrap_or((i64::MIN, i64::MAX));
+        let wanted = |from: &i64, to: &i64, interval_s: u32| {
+            let length = to.min(&last) - from.max(&first);
+            if length < 0 { 0 } else { length + i64::from(interval_s) }
+        };
         let of_host = |host: &HostFiles| {
-            let segments =
-                host.files.iter().flat_map(|file| file.segments.iter().map(|span| (span, file.interval_s)));
-            segments.map(|((from, to), interval_s)| to - from + i64::from(interval_s)).sum::<i64>()
+            let of_file = |file: &FileInfo| {
+                file.segments.iter().map(|(from, to)| wanted(from, to, file.interval_s)).sum::<i64>()
+            };
+            host.files.iter().map(of_file).sum::<i64>()
         };
         self.iter().map(of_host).max().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Activity files replayed: hour by hour, all hosts together, never more than an hour or two in memory.
+//! Activity files replayed: some slots at a time, all hosts together, never more than an hour or two of them in memory.
 
 use super::work::{self, Latest, Plan, SocketMetric, Sums, Times};
 use super::{HostFiles, Hosts, summary};
@@ -21,8 +21,8 @@ const TO_CLIENTS: [(Metric, SocketMetric); 2] =
 const FROM_CLIENTS: [(Metric, SocketMetric); 2] =
     [(Metric::CwndFromClients, SocketMetric::Window), (Metric::RetransFromClients, SocketMetric::SentAgain)];
 
-/// Replayed at once. Sealed files have an hour in a row group.
-const CHUNK_S: i64 = 3600;
+/// Slots that are replayed at once: memory is the same on any grid. An hour in samples of 15 s.
+const CHUNK_SLOTS: i64 = 240;
 
 /// What a chunk holds: component (of the recording), metric, and slots.
 pub type Chunk = Vec<(usize, Metric, Series)>;
@@ -146,11 +146,19 @@ impl Stream {
         self.hosts.iter().flat_map(|host| &host.unread)
     }
 
-    /// The next hour that has something in it; `None` at the end.
+    /// The next slots that have something in them; `None` at the end.
     pub fn next_chunk(&mut self) -> Option<Chunk> {
-        let from_s = self.next_s()?;
+        self.next_chunk_before(i64::MAX)
+    }
+
+    /// The same, of what is before a slot; `None` where nothing of it is left.
+    pub fn next_chunk_before(&mut self, end: i64) -> Option<Chunk> {
         let grid_s = self.reading.grid_s;
-        let to = (from_s + CHUNK_S).div_euclid(grid_s) + 1;
+        let from = self.next_s()?.div_euclid(grid_s);
+        if from >= end {
+            return None;
+        }
+        let to = (from + CHUNK_SLOTS).min(end);
         for host in &mut self.hosts {
             while host.left.front().is_some_and(|(_, _, first_s)| first_s.div_euclid(grid_s) < to) {
                 host.read_next(&self.reading, &mut self.incoming);
@@ -176,7 +184,7 @@ impl Stream {
         chunk
     }
 
-    /// Reads all that was listed, without replaying it yet. For what is then followed.
+    /// Reads the rest of what was listed, without replaying it yet. For what is then followed.
     pub fn read_all(&mut self) {
         for host in &mut self.hosts {
             while !host.left.is_empty() {

@@ -77,8 +77,8 @@ impl Ran {
     }
 }
 
-/// Waits until a program has said something on stderr; what it says later is read on, so that it never blocks.
-fn wait_for_line(stderr: std::process::ChildStderr, wanted: &'static str) {
+/// Says when a process prints a line on stderr that holds some words, each time.
+fn lines_with(stderr: std::process::ChildStderr, wanted: &'static str) -> std::sync::mpsc::Receiver<()> {
     use std::io::BufRead;
     let (sender, found) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -89,6 +89,12 @@ fn wait_for_line(stderr: std::process::ChildStderr, wanted: &'static str) {
             }
         }
     });
+    found
+}
+
+/// Waits until a process prints such a line.
+fn wait_for_line(stderr: std::process::ChildStderr, wanted: &'static str) {
+    let found = lines_with(stderr, wanted);
     found.recv_timeout(std::time::Duration::from_secs(60)).unwrap_or_else(|_| panic!("never said: {wanted}"));
 }
 

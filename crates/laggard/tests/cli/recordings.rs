@@ -12,13 +12,18 @@ const START_S: i64 = 1_304_899_205;
 
 /// A host with three disks for half an hour. One disk of one host takes eight times as long from the tenth minute on.
 fn half_an_hour(host: i64) -> Vec<Snapshot> {
+    seconds_of(host, 1800, 600)
+}
+
+/// The same for some seconds, slow after some of them.
+fn seconds_of(host: i64, seconds: i64, slow_after: i64) -> Vec<Snapshot> {
     let mut sums = [[0i64; 3]; 3];
     let mut snapshots = Vec::new();
-    for second in 0..1800i64 {
+    for second in 0..seconds {
         let mut disks = Table::new(&DISK);
         for (disk, [writes, sectors, write_ms]) in sums.iter_mut().enumerate() {
             let noise = (second * 7919 + host * 104_729 + disk as i64 * 1299) % 17;
-            let slow = if (host, disk) == (4, 1) && second > 600 { 8 } else { 1 };
+            let slow = if (host, disk) == (4, 1) && second > slow_after { 8 } else { 1 };
             *writes += 60 + noise;
             *sectors += (60 + noise) * 128;
             *write_ms += (60 + noise) * 5 * slow + noise * 3;
@@ -254,6 +259,39 @@ fn a_disk_that_begins_to_limp_is_told_while_it_is_recorded() {
     assert_eq!((&told["component"], &told["state"]), (&"fs4:sd1".into(), &"new".into()), "{line}");
     write(700..900);
     assert_eq!(lines.recv_timeout(Duration::from_secs(5)), silent, "what has been told is not told again");
+}
+
+#[test]
+fn when_two_hours_have_been_recorded_a_follower_goes_on_as_a_replay_would() {
+    use std::io::BufRead;
+    const LIMPS_AFTER_S: i64 = 7500;
+    let bench = Bench::new();
+    let folder = bench.path("files");
+    let of_host = |host: i64| (tail_of(&folder, host).1, seconds_of(host, 7800, LIMPS_AFTER_S));
+    let mut tails: Vec<(TailWriter, Vec<Snapshot>)> = (0..6).map(of_host).collect();
+    let mut write = |seconds: std::ops::Range<usize>| {
+        for (tail, snapshots) in &mut tails {
+            snapshots[seconds.clone()].chunks(5).for_each(|some| tail.append(some).unwrap());
+        }
+    };
+    write(0..7100);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_laggard"));
+    command.args(["diagnose", "--follow", "--format", "json"]).arg(&folder);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut follower = Ended(command.spawn().unwrap());
+    let begins = crate::lines_with(follower.0.stderr.take().unwrap(), "following ");
+    let wait = Duration::from_secs(60);
+    begins.recv_timeout(wait).expect("it follows a short recording");
+    write(7100..LIMPS_AFTER_S as usize);
+    begins.recv_timeout(wait).expect("it begins anew on the grid of a longer one");
+    write(LIMPS_AFTER_S as usize..7800);
+    let line = std::io::BufReader::new(follower.0.stdout.take().unwrap()).lines().next();
+    let told: serde_json::Value = serde_json::from_str(&line.unwrap().unwrap()).expect("a line of JSON");
+    assert_eq!((&told["component"], &told["state"]), (&"fs4:sd1".into(), &"new".into()), "{told}");
+    let replay = bench.laggard(&["diagnose", "files", "--format", "json"]).json();
+    assert_eq!(replay["interval_s"], 3, "{replay}");
+    let first = |incident: &serde_json::Value| incident["first_seen"].clone();
+    assert_eq!(first(&told), first(&replay["incidents"][0]), "{told}\n{}", replay["incidents"]);
 }
 
 #[test]
