@@ -293,6 +293,19 @@ impl Case<'_> {
         }
     }
 
+    /// The congestion window in the direction of segments that were sent again, at the end of their window; nothing of all else, or
+    /// where it is not recorded.
+    pub fn congestion(&self) -> Option<Reading> {
+        if self.reading.metric.role() != Role::Retransmission {
+            return None;
+        }
+        let is_from_clients = self.reading.metric == Metric::RetransFromClients;
+        let beside = if is_from_clients { Metric::CwndFromClients } else { Metric::CwndToClients };
+        let is_it =
+            |scored: &&ScoredWindow| scored.group == self.surroundings.group && scored.metric == beside;
+        self.surroundings.windows.iter().find(is_it)?.reading_of(self.member)
+    }
+
     /// What it did and how long it was in service for it, where that is recorded.
     pub fn account(&self) -> Option<&Account> {
         let known = self.surroundings.accounts.filter(|known| known.index == self.window)?;

@@ -1,7 +1,7 @@
 //! Window rules of the network: when a congestion window tells of loss.
 
 use super::super::{Bound, Numbers};
-use crate::diagnose::bound::QUARTER;
+use crate::diagnose::bound::{QUARTER, THREE_TIMES};
 use crate::diagnose::case::{Case, Relation};
 use crate::model::metric::Role;
 
@@ -17,6 +17,11 @@ pub(super) const LOSS_SEGMENTS: Bound = Bound::new("loss_window", 2.0, "segments
 pub(super) const MIN_MOVEMENT: Bound = Bound::new("min_movement", QUARTER, "of the slots");
 /// Segments sent again that are none: a single one in a window is more.
 pub(super) const MAX_RESENT: Bound = Bound::new("max_resent", 0.01, "segments/s");
+
+/// Times its peers' segments that are sent again of which a link loses some, whatever the congestion window ...
+pub(super) const MIN_RESENT_RATIO: Bound = Bound::new("min_resent_ratio", THREE_TIMES, "times the peers'");
+/// ... and the share of its peers' window that loss leaves.
+pub(super) const MAX_HELD_DOWN: Bound = Bound::new("max_held_down", 1.0 - QUARTER, "of the peers' window");
 
 pub(super) fn window_size(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
@@ -45,4 +50,17 @@ pub(super) fn nothing_resent(case: &Case) -> Option<Numbers> {
     // Neither is loss known before it could have been seen.
     (resent.is_nan() || resent < MAX_RESENT.value)
         .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("resent", resent)]))
+}
+
+pub(super) fn harmless_resent(case: &Case) -> Option<Numbers> {
+    let window = case.congestion().filter(|_| case.relation() == Relation::High)?;
+    let seen = &case.reading;
+    (seen.ratio < MIN_RESENT_RATIO.value && window.ratio > MAX_HELD_DOWN.value).then(|| {
+        Numbers::of(&[
+            ("level", seen.level),
+            ("peers", seen.peer_level),
+            ("window", window.level),
+            ("peers_window", window.peer_level),
+        ])
+    })
 }

@@ -297,6 +297,21 @@ fn a_congestion_window_without_packets_sent_again_is_not_held_down_by_loss() {
 }
 
 #[test]
+fn segments_sent_again_that_hold_no_window_down_are_lost_by_no_link() {
+    let own = |resent: f64, window: Option<f64>| {
+        let others = window.map(|own| (Metric::CwndFromClients, vec![20.0, 20.0, 20.0, 20.0, own]));
+        let others = others.into_iter().collect();
+        Asked { others, ..Asked::new(Kind::Server, Metric::RetransFromClients, 2.0, resent) }.rule()
+    };
+    assert_eq!([own(5.9, Some(18.0)), own(6.0, Some(18.0))], ["harmless-resent", "differs"]);
+    assert_eq!([own(5.9, Some(15.1)), own(5.9, Some(15.0))], ["harmless-resent", "differs"]);
+    assert_eq!(own(5.9, None), "differs", "no window is recorded");
+    let others = vec![(Metric::CwndFromClients, vec![20.0; 5])];
+    let other = Asked { others, ..Asked::new(Kind::Server, Metric::RetransToClients, 2.0, 5.0) };
+    assert_eq!(other.rule(), "differs", "the window of the other direction");
+}
+
+#[test]
 fn latency_decides_where_one_device_alone_is_saturated_by_the_same_work() {
     let own = |await_ratio: f64, service: f64, cost: f64, work: f64| {
         let others = vec![(Metric::Work, vec![0.8, 0.8, 0.8, 0.8, work])];
