@@ -112,7 +112,8 @@ impl Quiet {
                 watches.iter_mut().for_each(|watch| watch.push(&slot, &order));
             }
             let component = |lun: usize| order[site(part).index(Attachment { lun, priority: 0 })];
-            let mishaps = production.mishaps().iter().map(|mishap| mishap.lun).filter(|lun| *lun < QUIET_LUNS);
+            let mishaps =
+                production.mishaps().iter().map(|mishap| mishap.lun).filter(|lun| *lun < QUIET_LUNS);
             let slow = (0..QUIET_LUNS).filter(|lun| production.hardware(*lun) >= SLOW_FOR_GOOD);
             let real =
                 Real { mishaps: mishaps.map(component).collect(), slow: slow.map(component).collect() };

@@ -18,6 +18,7 @@ use super::rules::site::{
 };
 use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
 use crate::model::Kind;
+use crate::model::metric::Role;
 use std::collections::{HashMap, HashSet};
 
 /// When a component was in trouble, one after the other; what overlaps is one time.
@@ -203,7 +204,7 @@ impl Diagnoser {
         let groups = self.roster.groups.ids().zip(members).map(|(group, members)| GroupCoverage {
             members: members.len(),
             judged: members.iter().filter(is_judged).count(),
-            is_blind: self.probed(group).any(|(probes, judged)| probes.is_blind(&judged)),
+            is_blind: self.is_blind(group),
         });
         let incomplete = &self.config.incomplete;
         let coverage = Coverage {
@@ -212,6 +213,16 @@ impl Diagnoser {
             never_recorded: self.roster.never_recorded.len(),
         };
         site::no_all_clear(&coverage, &self.config.without)
+    }
+
+    /// Whether no slowness of a disk would have been found: nothing tells how slow those that work are, or what was tried was not found.
+    fn is_blind(&self, group: GroupId) -> bool {
+        let of_group = || self.tracks.iter().filter(|track| track.scorer.group == group);
+        let has_volume = of_group().any(|track| track.scorer.metric.role() == Role::StorageVolume);
+        let is_told = of_group().any(|track| track.calibration.is_some());
+        let is_trained = self.config.thresholds.is_some();
+        !is_trained && has_volume && !is_told
+            || self.probed(group).any(|(probes, judged)| probes.is_blind(&judged))
     }
 
     /// What each metric of a group could have seen, and what was judged of it.
@@ -248,7 +259,16 @@ impl Diagnoser {
             })
         };
         let most_judged = most(&mut indicting().filter(is_main)).or_else(|| most(&mut indicting()));
-        site::undecided(&GroupState { members, most_judged }, &self.config.without)
+        let known = &self.groups[group];
+        let windows_of = |slots: u64| slots as f64 / self.params.shift as f64;
+        let state = GroupState {
+            members,
+            most_judged,
+            recorded: windows_of(known.attendance.recorded_slots()),
+            compared: known.windows,
+            since_compared: windows_of((self.newest_slot().0 + 1).saturating_sub(known.compared_until.0)),
+        };
+        site::undecided(&state, &self.config.without)
     }
 
     /// What was judged often enough to mean something.

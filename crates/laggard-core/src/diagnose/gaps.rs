@@ -101,6 +101,11 @@ impl Attendance {
         }
     }
 
+    /// Slots in which any member was recorded.
+    pub fn recorded_slots(&self) -> u64 {
+        self.recorded_slots
+    }
+
     /// The last slot in which a member was recorded, in any metric.
     pub fn last_seen(&self, member: MemberIndex) -> Option<Slot> {
         self.members[member].map(|last| last.slot)

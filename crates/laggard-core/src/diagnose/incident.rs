@@ -158,6 +158,8 @@ pub enum UndecidedReason {
         /// Seconds of recording that it needs.
         needed_s: u64,
     },
+    /// Too few members have samples, in most windows or in the last ones.
+    TooFewRecorded,
     /// No window has data of the component.
     NoData,
     /// Its disks or its traffic have no samples in most windows.
@@ -184,6 +186,9 @@ impl fmt::Display for UndecidedReason {
                 plural(*windows),
                 method.name
             ),
+            UndecidedReason::TooFewRecorded => {
+                f.write_str("too few of its members have samples in most windows, or in the last ones")
+            }
             UndecidedReason::NoData => f.write_str("no window with its data"),
             UndecidedReason::PartlyRecorded => {
                 f.write_str("its disks or its traffic have too few samples in most windows")

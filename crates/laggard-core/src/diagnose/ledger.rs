@@ -246,6 +246,7 @@ impl Ledger {
                 service: known.service,
                 cost: known.cost,
                 effect,
+                usual: usual.level(),
                 peer_effect: *peer_effect,
                 spread: if usual.is_known() { spread } else { plain_spread },
                 unlike: Unlike { size: sizes.outside(&known.sum.load), mix: mix.unwrap_or(0.0) },

@@ -2,6 +2,7 @@
 
 use super::bound::Bound;
 use super::budget::Rarity;
+use super::case::Relation;
 use super::evidence::{Episode, Observation};
 use super::ledger::SlowPiece;
 use super::rules::episode::Spoken;
@@ -122,6 +123,13 @@ pub struct Finding {
     pub is_rare: bool,
     /// It is slowness, and it was known then how rare that is.
     pub is_calibrated: bool,
+}
+
+impl Finding {
+    /// Whether nothing was recorded.
+    pub fn is_silence(&self) -> bool {
+        self.seen.relation == Relation::Silent
+    }
 }
 
 /// A trouble is over when it was not seen in so many windows, or its accumulator is zero.
@@ -360,7 +368,7 @@ mod tests {
             level: 2.0,
             peer_level: 1.0,
             ratio: 2.0,
-            relation: crate::diagnose::case::Relation::High,
+            relation: Relation::High,
             jitters: false,
             by_load: None,
         };

@@ -4,10 +4,10 @@
 //! length of the recording. What comes out depends on the samples only, never on how they were cut into chunks.
 
 use super::budget::Rate;
-use super::case::{Context, Relation, Surroundings};
+use super::case::{Context, Surroundings};
 use super::evidence::Episode;
 use super::gaps::{Attendance, Gap, GapReason, Hole, MOST_GAPS};
-use super::judge::{Bench, Judged, Track};
+use super::judge::{Bench, Found, Judged, Track};
 use super::ledger::{Accounts, Ledger, Recorded};
 use super::past::Past;
 use super::persistence::{History, Strand};
@@ -216,6 +216,8 @@ pub(super) struct Group {
     gathering: Option<Gathering>,
     /// Windows that were gathered.
     pub(super) windows: u64,
+    /// The first slot after the last window in which members were compared.
+    pub(super) compared_until: Slot,
     pub(super) attendance: Attendance,
     context: Context,
     /// What each member did and how long it took, where that is recorded.
@@ -278,6 +280,7 @@ impl Diagnoser {
         let group = |members: usize| Group {
             gathering: None,
             windows: 0,
+            compared_until: Slot(0),
             attendance: Attendance::new(members),
             context: Context::default(),
             ledger: None,
@@ -590,6 +593,7 @@ impl Diagnoser {
         let track = &mut self.tracks[track];
         let last = Slot(track.scorer.schedule().to(scored.index).0 - 1);
         let judged = track.judge(scored, bench, &mut self.trace);
+        self.groups[group].compared_until = self.groups[group].compared_until.max(Slot(last.0 + 1));
         self.gather(Schedule::new(self.params).filling_at(last), scored, &judged);
         judged
     }
@@ -616,15 +620,21 @@ impl Diagnoser {
         let group = scored.group;
         self.join(group, window, scored, judged);
         let members = &self.roster.groups[group].members;
+        let is_silent = |row: usize| {
+            let of_row = |found: &&Found| found.row == row;
+            judged.found.iter().find(of_row).is_some_and(|found| found.finding.is_silence())
+        };
         for (row, member) in scored.members.iter().enumerate().filter(|(row, _)| judged.anomalous[*row]) {
-            let strand = Strand { domain: self.domain(scored.metric), is_load: !judged.indicted[row] };
-            self.histories[members[*member]].mark(strand);
+            if !is_silent(row) {
+                let strand = Strand { domain: self.domain(scored.metric), is_load: !judged.indicted[row] };
+                self.histories[members[*member]].mark(strand);
+            }
         }
         for found in &judged.found {
             let component = members[scored.members[found.row]];
             // Silence is one trouble, whatever is not heard of.
-            let is_silent = found.finding.seen.relation == Relation::Silent;
-            let domain = if is_silent { Domain::default() } else { self.domain(scored.metric) };
+            let is_silence = found.finding.is_silence();
+            let domain = if is_silence { Domain::default() } else { self.domain(scored.metric) };
             let history = &mut self.histories[component];
             match judged.indicted[found.row] {
                 true => {

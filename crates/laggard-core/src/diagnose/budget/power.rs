@@ -1,7 +1,7 @@
 //! What a diagnosis could have seen: slowness is put into the recording as it comes, and it is noted whether it would have been named.
 //!
 //! A probe is a member that works, made slower by a factor for a time: its windows as they were recorded, the slowness added, judged
-//! by the rules that judge everybody. Probes change nothing: no bar, no verdict. When one is over, another member is the next.
+//! by measurement, filter, budget and rules of an episode as all parts are. Other rules of a window are not asked. Probes change nothing: no bar, no verdict. When one is over, another member is the next.
 
 use super::Calibration;
 use super::lengths::{Lengths, Slowness};
@@ -22,7 +22,7 @@ const FACTORS: [f64; 5] = [1.5, 2.0, 3.0, 5.0, 10.0];
 /// For so many windows' time.
 const WINDOWS: [u32; 5] = [3, 12, 40, 160, 640];
 /// Probes of one factor and time at once.
-const LANES: usize = 2;
+const LANES: usize = 4;
 /// A probe is not put where a member is this slow already: a logarithm.
 const MAX_SLOWNESS: f64 = 0.14;
 
@@ -185,12 +185,13 @@ impl Power {
         visible
     }
 
-    /// Whether the largest slowness was tried often enough, and is found for no time at all.
+    /// Whether the largest slowness is found for no time at all, or could not be tried often enough for any: the recording is too short, or
+    /// no member works.
     pub fn is_blind(&self, judged: &Judged) -> bool {
-        let largest = || self.cells.iter().map(|cells| cells[FACTORS.len() - 1].counted(judged));
-        let tried: f64 = largest().map(|(tried, _)| tried).sum();
-        let is_found = |(tried, found): (f64, f64)| tried > 0.0 && found >= MIN_FOUND.value * tried;
-        tried >= MIN_TRIED.value && !largest().any(is_found)
+        let mut largest = self.cells.iter().map(|cells| cells[FACTORS.len() - 1].counted(judged));
+        let is_found =
+            |(tried, found): (f64, f64)| tried >= MIN_TRIED.value && found >= MIN_FOUND.value * tried;
+        self.chosen > 0 && !largest.any(is_found)
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Account {
     pub cost: f64,
     /// Logarithm of service over cost, less that of the active peers and the member's own usual difference.
     pub effect: f64,
+    /// That usual difference: it is taken from the effect.
+    pub usual: f64,
     /// The peers' logarithm of service over cost: how well the model fits the present.
     pub peer_effect: f64,
     /// Robust standard deviation of the effects of healthy members of which as much is known.
@@ -166,6 +168,7 @@ mod tests {
             service,
             cost,
             effect: 0.0,
+            usual: 0.0,
             peer_effect,
             spread: 0.02,
             unlike: Unlike { size: 1.0, mix: 0.0 },

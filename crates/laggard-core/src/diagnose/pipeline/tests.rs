@@ -2,6 +2,7 @@ mod coverage;
 
 use super::*;
 use crate::compare::{cdf::CDF, kl::KL};
+use crate::diagnose::case::Relation;
 use crate::diagnose::training::Trained;
 use crate::diagnose::{Cause, Diagnosis};
 use crate::model::Kind;
@@ -128,6 +129,23 @@ fn a_component_that_falls_silent_is_suspect_and_a_gap() {
     assert_eq!(accused(&diagnosis), ["disk02"]);
     assert_eq!(diagnosis.incidents[0].cause.name(), "silent");
     assert!(diagnosis.gaps.iter().any(|gap| gap.component == "disk02" && gap.from.0 == 400 * 15));
+}
+
+#[test]
+fn silence_is_one_trouble_and_does_not_prolong_another() {
+    let lossy = |second: i64| if (100..160).contains(&second) { 2.0 } else { 60.0 };
+    let seen = |is_silent: bool| {
+        let gone = |second: i64| is_silent && second >= 200;
+        let window = |second: i64| if gone(second) { f64::NAN } else { lossy(second) };
+        let latency = |second: i64| if gone(second) { f64::NAN } else { 20.0 };
+        let metrics: [(Metric, f64, Own); 2] =
+            [(Metric::CwndToClients, 60.0, &window), (Metric::Await, 20.0, &latency)];
+        let diagnosis = servers(&LIMP, 500, &metrics);
+        let of_network = |incident: &&crate::diagnose::Incident| incident.cause == Cause::PacketLoss;
+        let loss = diagnosis.incidents.iter().find(of_network).expect("the loss was told");
+        (loss.persistence, loss.is_open)
+    };
+    assert_eq!(seen(true), seen(false));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::diagnose::ledger::{STALLED_BUSY, STALLED_IN_FLIGHT, SlowPiece};
 use crate::diagnose::persistence::{OVER_AFTER, Trouble};
 use crate::model::metric::{Harm, Role};
 use crate::model::{Kind, Metric};
-use crate::stats::Spread;
+use crate::stats::{Spread, median};
 
 /// A device is stalled where nothing was completed in this share of the slow time.
 const MIN_STALLED: Bound = Bound::new("min_stalled", HALF, "of the slow time");
@@ -464,21 +464,21 @@ fn stalled(seen: &Symptoms) -> Option<Numbers> {
     (stalled >= MIN_STALLED.value).then(|| Numbers::of(&[("stalled", stalled)]))
 }
 
-/// The slope of the logarithm of the excess of each request on that of the queue, and the deviation of the latter.
+/// The slope of the logarithm of the excess of each request on that of the queue, and the deviation of the latter. The median of the slopes
+/// of all pairs: the first and the last pieces are slow in part, and must not turn it.
 fn slope(slow: &[SlowPiece]) -> (f64, f64) {
     let points: Vec<(f64, f64)> = slow
         .iter()
         .map(|piece| (piece.queue.ln(), piece.excess_s.ln()))
         .filter(|(x, y)| x.is_finite() && y.is_finite())
         .collect();
+    let pairs = points.iter().enumerate().flat_map(|(place, a)| points[..place].iter().map(move |b| (a, b)));
+    let mut slopes: Vec<f64> =
+        pairs.filter(|(a, b)| a.0 != b.0).map(|(a, b)| (a.1 - b.1) / (a.0 - b.0)).collect();
     let count = points.len() as f64;
-    let (mean_x, mean_y) = (
-        points.iter().map(|(x, _)| x).sum::<f64>() / count,
-        points.iter().map(|(_, y)| y).sum::<f64>() / count,
-    );
-    let squares: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
-    let products: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
-    (products / squares, (squares / count).sqrt())
+    let mean = points.iter().map(|(x, _)| x).sum::<f64>() / count;
+    let squares: f64 = points.iter().map(|(x, _)| (x - mean).powi(2)).sum();
+    (median(&mut slopes), (squares / count).sqrt())
 }
 
 fn late_requests(seen: &Symptoms) -> Option<Numbers> {

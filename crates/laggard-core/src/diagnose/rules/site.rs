@@ -261,6 +261,16 @@ pub static RULES: &[Rule] = &[
         step: Step::Judged(few_windows),
     },
     Rule {
+        id: "mostly-uncompared",
+        scope: Scope::Site,
+        sentence: "A group of which too few members have samples in most windows, or in the last ones, cannot be judged: what is left has no peers.",
+        clause: "too few of its members have samples",
+        origin: "no false all-clear: collectors that stop, docs/methods.md",
+        bounds: &[MIN_UNCLEAR, OVER_AFTER],
+        ruling: Ruling::Undecided,
+        step: Step::Judged(mostly_uncompared),
+    },
+    Rule {
         id: "no-data",
         scope: Scope::Site,
         sentence: "A component without any window of its own cannot be judged.",
@@ -323,8 +333,8 @@ pub static RULES: &[Rule] = &[
     Rule {
         id: "blind",
         scope: Scope::Site,
-        sentence: "Where not even a part ten times as slow as its peers would have been named, \"nothing suspect\" is not said: slowness was put into the recording itself, and not found.",
-        clause: "in {blind} of {groups} groups no slowness that was tried is found",
+        sentence: "Where not even a part ten times as slow as its peers would have been named, \"nothing suspect\" is not said: slowness was put into the recording itself and not found, or nothing tells how slow the disks are.",
+        clause: "in {blind} of {groups} groups a part ten times as slow would not have been named",
         origin: "no false all-clear: docs/methods.md, power",
         bounds: &[MIN_TRIED, MIN_FOUND],
         ruling: Ruling::Undecided,
@@ -419,6 +429,12 @@ pub struct GroupState {
     pub members: usize,
     /// None if no metric is compared.
     pub most_judged: Option<MostJudged>,
+    /// Windows' time in which any member was recorded ...
+    pub recorded: f64,
+    /// ... windows in which members were compared ...
+    pub compared: u64,
+    /// ... and windows' time since the last of them.
+    pub since_compared: f64,
 }
 
 fn few_peers(group: &GroupState) -> Option<UndecidedReason> {
@@ -434,6 +450,12 @@ fn few_windows(group: &GroupState) -> Option<UndecidedReason> {
     let MostJudged { windows, method, params } = group.most_judged?;
     let needed_s = params.least_s();
     (windows < params.k as u64).then_some(UndecidedReason::FewWindows { windows, method, needed_s })
+}
+
+fn mostly_uncompared(group: &GroupState) -> Option<UndecidedReason> {
+    let is_most = (group.compared as f64) < (1.0 - MIN_UNCLEAR.value) * group.recorded - OVER_AFTER.value;
+    let is_now = group.since_compared >= OVER_AFTER.value;
+    (is_most || is_now).then_some(UndecidedReason::TooFewRecorded)
 }
 
 /// The windows of a component, by what could be said in them.

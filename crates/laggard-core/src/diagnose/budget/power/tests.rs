@@ -83,11 +83,15 @@ fn where_nothing_is_found_it_is_blind() {
         Cell { tried: early.len() as u32, rare: 0, early }
     };
     let mut power = Power::default();
-    assert!(!power.is_blind(&judged), "nothing was tried");
+    assert!(!power.is_blind(&judged), "it was never asked");
+    power.chosen = 1;
+    assert!(power.is_blind(&judged), "nothing could be tried");
     power.cells[0][last] = cell(3, 2);
     assert!(power.is_blind(&judged) && power.visible(&judged).is_empty());
     power.cells[1][last] = cell(2, 0);
-    assert!(!power.is_blind(&judged) && power.visible(&judged).is_empty(), "too few tries to claim anything");
+    assert!(power.is_blind(&judged) && power.visible(&judged).is_empty(), "too few tries to claim anything");
+    power.cells[1][last] = cell(4, 1);
+    assert!(!power.is_blind(&judged) && power.visible(&judged).is_empty(), "it is seen, and not always");
     power.cells[1][last] = Cell::default();
     power.cells[0][last] = cell(5, 0);
     assert_eq!(power.visible(&judged), [Visible { ratio: 10.0, seconds: 30.0 }]);
@@ -100,7 +104,7 @@ fn where_nothing_is_found_it_is_blind() {
     let expected = [Visible { ratio: 10.0, seconds: 30.0 }, Visible { ratio: 2.0, seconds: 120.0 }];
     assert_eq!(power.visible(&judged), expected, "a longer time that needs as much says nothing new");
     let rare = |rare: u32| Cell { tried: 9, rare, early: Vec::new() };
-    let mut power = Power::default();
+    let mut power = Power { chosen: 1, ..Power::default() };
     power.cells[0][last] = rare(8);
     assert_eq!(
         power.visible(&later),

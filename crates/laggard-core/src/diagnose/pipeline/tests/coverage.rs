@@ -1,6 +1,7 @@
 //! What was not seen is undecided, never healthy.
 
 use super::*;
+use crate::diagnose::Conclusion;
 
 #[test]
 fn a_disk_without_data_is_undecided_among_healthy_ones() {
@@ -109,7 +110,37 @@ fn where_most_of_a_group_could_not_be_judged_nothing_suspect_is_no_all_clear() {
             });
         run(config(&CDF), disks(8), samples.collect::<Vec<_>>()).0.conclusion()
     };
-    assert_eq!(with(8), crate::diagnose::Conclusion::Quiet);
-    assert_eq!(with(5), crate::diagnose::Conclusion::Quiet, "three undecided ones of eight are listed");
-    assert_eq!(with(3), crate::diagnose::Conclusion::Undecided, "five of eight are too many");
+    assert_eq!(with(8), Conclusion::Quiet);
+    assert_eq!(with(5), Conclusion::Quiet, "three undecided ones of eight are listed");
+    assert_eq!(with(3), Conclusion::Undecided, "five of eight are too many");
+}
+
+/// Twelve disks of which most are recorded up to a slot only.
+fn abandoned(members: usize, left: usize, until: i64) -> (Diagnosis, Vec<&'static str>) {
+    let is_there = move |disk: usize, slot: i64| disk < left || slot < until;
+    let samples = awaits(members, 0..1800, |disk, slot| is_there(disk, slot).then_some(5.0));
+    let (diagnosis, _) = run(config(&LIMP), disks(members), samples);
+    let verdicts = diagnosis.components.iter().map(|known| known.verdict.name()).collect();
+    (diagnosis, verdicts)
+}
+
+#[test]
+fn a_group_of_which_most_is_no_longer_recorded_is_undecided() {
+    for (members, left, until) in [(12, 2, 1000), (12, 2, 1600), (3, 2, 900), (4, 2, 600)] {
+        let (diagnosis, verdicts) = abandoned(members, left, until);
+        let conclusion = diagnosis.conclusion();
+        assert_eq!(conclusion, Conclusion::Undecided, "{left} of {members} from {until} on: {verdicts:?}");
+    }
+    let (diagnosis, verdicts) = abandoned(12, 12, 0);
+    assert_eq!(diagnosis.conclusion(), Conclusion::Quiet, "{verdicts:?}");
+}
+
+#[test]
+fn where_nothing_tells_how_slow_disks_are_it_is_blind() {
+    let of = |metric: Metric| {
+        let samples = awaits(6, 0..600, |_, _| Some(5.0)).into_iter();
+        let samples = samples.map(|sample| Sample { metric, value: 900.0 * sample.value, ..sample });
+        run(config(&LIMP), disks(6), samples).0.conclusion()
+    };
+    assert_eq!([of(Metric::WrSec), of(Metric::Await)], [Conclusion::Undecided, Conclusion::Quiet]);
 }

@@ -181,6 +181,20 @@ fn requests_that_are_late_by_the_same_are_a_disk_that_fails_slowly() {
     assert_eq!(with_pieces(Kind::Device, &late(0.05)), Cause::FailSlow);
     assert_eq!(with_pieces(Kind::Device, &late(0.5)), Cause::DiskBusy);
     assert_eq!(with_pieces(Kind::Lun, &late(0.05)), Cause::ComponentFault, "a LUN is more than a disk");
+    // Real: pieces at both ends are slow in part, and must not turn the slope.
+    let real = [
+        (0.0819, 10.3, 36.9),
+        (0.0791, 10.8, 23.9),
+        (0.0430, 8.9, 24.3),
+        (0.0417, 10.4, 50.6),
+        (0.0425, 8.8, 35.6),
+        (0.0414, 7.1, 50.1),
+        (0.0411, 8.6, 37.6),
+        (0.0464, 9.9, 28.5),
+        (0.0161, 4.1, 49.3),
+    ];
+    let real = real.map(|(excess_s, excess_ratio, queue)| slow(excess_s, excess_ratio, queue, 0.0));
+    assert_eq!(with_pieces(Kind::Device, &real), Cause::FailSlow);
     // Requests of one size: a neighbour that takes its share of the time looks the same, and the wider word stands.
     let alike: Vec<SlowPiece> = (0..12).map(|_| slow(0.04, 1.0, 2.0, 0.0)).collect();
     assert_eq!(with_pieces(Kind::Device, &alike), Cause::DiskBusy);

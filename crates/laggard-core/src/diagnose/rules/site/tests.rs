@@ -473,8 +473,16 @@ fn preferred_attachments_that_are_unused_are_lost_also_where_no_taker_was_record
 fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs() {
     let reason = |members: usize, windows: Option<u64>| {
         let most_judged = windows.map(|windows| MostJudged { windows, method: &CDF, params: CDF.params });
-        undecided(&GroupState { members, most_judged }, &Without::default()).map(|found| found.rule.id)
+        let state = GroupState { members, most_judged, recorded: 9.0, compared: 9, since_compared: 0.0 };
+        undecided(&state, &Without::default()).map(|found| found.rule.id)
     };
+    let uncompared = |recorded: f64, compared: u64, since_compared: f64| {
+        let most_judged = Some(MostJudged { windows: compared, method: &CDF, params: CDF.params });
+        let state = GroupState { members: 3, most_judged, recorded, compared, since_compared };
+        undecided(&state, &Without::default()).map(|found| found.rule.id)
+    };
+    assert_eq!([uncompared(40.0, 30, 11.9), uncompared(40.0, 30, 12.0)], [None, Some("mostly-uncompared")]);
+    assert_eq!([uncompared(224.0, 100, 0.0), uncompared(225.0, 100, 0.0)], [None, Some("mostly-uncompared")]);
     assert_eq!(reason(2, Some(9)), Some("few-peers"));
     assert_eq!(reason(3, None), Some("nothing-compared"));
     assert_eq!(reason(3, Some(2)), Some("few-windows"));

@@ -426,11 +426,18 @@ fn account(service: f64, cost: f64) -> Account {
         service,
         cost,
         effect: (service / cost).ln(),
+        usual: 0.0,
         peer_effect: 0.0,
         spread: 0.02,
         unlike: Unlike { size: 1.0, mix: 0.0 },
         brief: Brief::UNKNOWN,
     }
+}
+
+#[test]
+fn the_budget_is_held_against_what_a_member_always_has_too() {
+    let seen = slowness_for_work(&Account { usual: 0.1, effect: 0.1, ..account(0.6, 0.4) });
+    assert!((seen.window - 0.2).abs() < 1e-12, "{seen:?}");
 }
 
 #[test]

@@ -61,9 +61,10 @@ fn lost_allowed(seconds: f64) -> f64 {
     (MIN_LOST_S.value / seconds).max(MIN_LOST_SHARE.value)
 }
 
-/// How slow a device is beyond what unlike work may explain: what the budget is held against.
+/// How slow a device is beyond what unlike work may explain: what the budget is held against. Its usual difference is part of it: the
+/// budget learns by itself what a member always has, and by how much that is more than others have.
 pub fn slowness_for_work(account: &Account) -> Slowness {
-    let slowness = |effect: f64, lost: f64, seconds: f64| match effect {
+    let slowness = |effect: f64, lost: f64, seconds: f64| match effect + account.usual {
         // What is faster tells how much members differ.
         effect if effect <= 0.0 => effect,
         _ if lost < lost_allowed(seconds) => 0.0,
