@@ -1,7 +1,7 @@
 //! The same diagnosis over files that are still written: what is new, when it is new.
 
 use crate::noted::Noted;
-use crate::plan::SHORT_S;
+use crate::plan::is_short_for_s;
 use crate::{EngineError, Listener, Loaded, Session, Source, Warning, Wishes};
 use laggard_core::diagnose::{Diagnoser, Incident};
 use laggard_core::model::metric::Domain;
@@ -83,7 +83,7 @@ pub fn follow(
         let interval_s = config.interval_s;
         // A recording that is no longer a short one has another grid, as it has when it is replayed.
         let is_free = wishes.interval_s.is_none() && wishes.thresholds.is_none();
-        let short_for_s = SHORT_S - recording.recorded_s();
+        let short_for_s = is_short_for_s(&recording);
         let regrid_at_s = recording
             .span()
             .filter(|_| is_free && short_for_s > 0)

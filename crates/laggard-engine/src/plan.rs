@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub const UNTRAINED: &Method = &LIMP;
 
 /// Recordings shorter than this are test-bench runs: seconds matter in them.
-pub(crate) const SHORT_S: i64 = 2 * 3600;
+const SHORT_S: i64 = 2 * 3600;
 /// In recordings longer than this, which nobody waits for, minutes matter ...
 const LONG_S: i64 = 2 * 86_400;
 /// ... and stores have summaries on this grid, several times faster to read.
@@ -84,6 +84,11 @@ pub fn published_method(recording: &Recording) -> &'static Method {
     let is_fine = found.is_some_and(|found| found.usual_s < i64::from(CDF.params.interval_s));
     let is_short = recording.recorded_s() < SHORT_S;
     if is_fine && is_short { &KL } else { &CDF }
+}
+
+/// Seconds that must still be recorded until a recording is no longer short; negative where it is not.
+pub(crate) fn is_short_for_s(recording: &Recording) -> i64 {
+    SHORT_S - recording.recorded_s()
 }
 
 /// The usual grid of a method: what lasts for seconds in a day, or for a minute in a month, is no trouble.

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Half of all requests are faster than this on no device: the latency is in seconds. Flash answers in 0.08 ms.
 const FASTEST_MS: f64 = 0.05;
+/// While a device is busy a request waits: busy time this many times the waiting time of all is a latency in seconds.
+const MAX_BUSY: f64 = 20.0;
 /// Half of all requests are slower than this on no file system that works: the latency is in microseconds.
 const SLOWEST_MS: f64 = 5000.0;
 /// Clocks that differ by less, or by less than two samples, are not told from collectors that were started one after the other.
@@ -20,18 +22,33 @@ pub fn check(recording: &Recording, listener: &dyn Listener) {
     check_clocks(&recording.spans(), interval_s, listener);
 }
 
-/// A latency that no device has is a latency in another unit. Only inputs that do not say their unit are asked.
+/// A latency that no device has, or in which requests wait for less than devices are busy with them, is a latency in another unit. Only
+/// inputs that do not say their unit are asked.
 fn check_unit(recording: &Recording, listener: &dyn Listener) {
     let series = || recording.without_unit(Metric::Await);
     let values = series().flat_map(|(_, series)| series).map(|(_, value)| *value);
     let middle_ms = median(&mut values.filter(|value| *value > 0.0).collect::<Vec<f64>>());
+    let busy = median(
+        &mut series().filter_map(|(name, _)| busy_over_waiting(recording, name)).collect::<Vec<f64>>(),
+    );
     let unit = match middle_ms {
-        fast if fast < FASTEST_MS => "s",
+        fast if fast < FASTEST_MS || busy > MAX_BUSY => "s",
         slow if slow > SLOWEST_MS => "us",
         _ => return,
     };
     let names: BTreeSet<String> = series().map(|(name, _)| name.into()).collect();
     listener.warn(&Warning::LatencyUnit { middle_ms, unit, names });
+}
+
+/// Time that a device is busy over time that its requests wait, in the middle of its samples; nothing where that is not recorded.
+fn busy_over_waiting(recording: &Recording, name: &str) -> Option<f64> {
+    let component = recording.find(name)?;
+    let middle = |metric: Metric| {
+        let values = recording.series(component, metric)?.iter().map(|(_, value)| *value);
+        Some(median(&mut values.filter(|value| *value > 0.0).collect::<Vec<f64>>()))
+    };
+    let (util, tps, await_ms) = (middle(Metric::Util)?, middle(Metric::Tps)?, middle(Metric::Await)?);
+    Some(util / 100.0 / (tps * await_ms / 1000.0)).filter(|ratio| ratio.is_finite())
 }
 
 /// A host that was recorded as long as the others, but earlier or later by minutes, has another clock.
@@ -104,6 +121,25 @@ mod tests {
             ["s", "s", "ms", "ms", "us"]
         );
         assert!(of_latency(0.025, true).is_empty());
+    }
+
+    #[test]
+    fn requests_that_wait_for_less_than_devices_are_busy_have_another_unit() {
+        let unit = |await_ms: f64| {
+            let mut recording = Recording::default();
+            let disk = recording.component("sda");
+            for second in 0..10 {
+                let values = [(Metric::Await, await_ms), (Metric::Tps, 20.0), (Metric::Util, 80.0)];
+                for (metric, value) in values {
+                    recording.push(disk, metric, second, value);
+                }
+            }
+            recording.assume_unit(disk, Metric::Await);
+            let heard = Heard::default();
+            check(&recording, &heard);
+            heard.0.into_inner().len()
+        };
+        assert_eq!([unit(80.0), unit(2.1), unit(1.9), unit(0.08)], [0, 0, 1, 1]);
     }
 
     #[test]

@@ -9,7 +9,8 @@ use crate::read::is_many;
 use crate::recording::Recording;
 use crate::time;
 use csv::ByteRecord;
-use laggard_core::model::Metric;
+use laggard_core::model::{Metric, hosts};
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -247,10 +248,11 @@ pub fn read(
         long: None,
         read: 0,
         unread: 0,
-        repeated: 0,
-        merged: BTreeSet::new(),
-        is_fractional: false,
+        of_component: Vec::new(),
+        is_last_short: false,
     };
+    let last_byte = Cell::new(b'\n');
+    let input = Ending { input, last_byte: &last_byte };
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -275,8 +277,24 @@ pub fn read(
             progress(reader.position().byte());
         }
     }
-    rows.note_losses();
+    rows.note_losses(last_byte.get() != b'\n');
     Ok(())
+}
+
+/// Remembers the last byte: a file that ends within a row was cut off.
+struct Ending<'a, R> {
+    input: R,
+    last_byte: &'a Cell<u8>,
+}
+
+impl<R: Read> Read for Ending<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        if let Some(last) = buffer[..count].last() {
+            self.last_byte.set(*last);
+        }
+        Ok(count)
+    }
 }
 
 struct Rows<'a> {
@@ -291,31 +309,49 @@ struct Rows<'a> {
     /// Values that were read, and those that were not understood.
     read: u64,
     unread: u64,
-    /// Values whose component, metric and time came before, and of which components.
-    repeated: u64,
-    merged: BTreeSet<usize>,
-    /// The time of this row has a fraction of a second.
-    is_fractional: bool,
+    /// The same of each component of the recording, where the row says which it is.
+    of_component: Vec<Understood>,
+    /// The row that was read last had too few columns.
+    is_last_short: bool,
+}
+
+/// Values of one component.
+#[derive(Debug, Clone, Copy, Default)]
+struct Understood {
+    read: u64,
+    unread: u64,
 }
 
 impl Rows<'_> {
     /// A few bad rows are noise; many are a file that was not understood.
-    fn note_losses(&mut self) {
-        let (read, unread, repeated) = (self.read, self.unread, self.repeated);
-        if is_many(unread, read) {
+    fn note_losses(&mut self, ends_within_a_row: bool) {
+        if ends_within_a_row && self.is_last_short {
+            let lost = Lost::Of(self.recording.of_this_file());
+            let message = "ends within a row: cut off? Copy it again".to_string();
+            self.problems.add_loss(self.path, lost, message);
+        }
+        let known = self.recording.observed().iter().zip(&self.of_component);
+        let is_lost = |of: &Understood| is_many(of.unread, of.read + of.unread);
+        let names: BTreeSet<String> =
+            known.filter(|(_, of)| is_lost(of)).map(|(known, _)| known.name.clone()).collect();
+        let (read, unread) = (self.read, self.unread);
+        let of_rows = unread - self.of_component.iter().map(|of| of.unread).sum::<u64>();
+        if is_many(of_rows, read) || names.is_empty() && is_many(unread, read) {
             let lost = Lost::Of(self.recording.of_this_file());
             let message = format!("{unread} values were not understood, {read} were: see the lines above");
             self.problems.add_loss(self.path, lost, message);
+        } else if !names.is_empty() {
+            let message =
+                format!("values of {} were not understood: see the lines above", hosts::fold(&names));
+            self.problems.add_loss(self.path, Lost::Of(names), message);
         }
-        if is_many(repeated, read) {
-            let names = self.merged.iter().map(|&merged| self.recording.observed()[merged].name.clone());
-            let lost = Lost::Of(names.collect());
-            let message = format!(
-                "{repeated} of {read} values have the component, metric and time of another: several parts under one name? \
-                 Name the column that tells them apart: --csv host=COLUMN,…"
-            );
-            self.problems.add_loss(self.path, lost, message);
+    }
+
+    fn understood(&mut self, component: usize) -> &mut Understood {
+        if self.of_component.len() <= component {
+            self.of_component.resize(component + 1, Understood::default());
         }
+        &mut self.of_component[component]
     }
 
     /// A row or a value that is not used.
@@ -331,7 +367,8 @@ impl Rows<'_> {
     fn take(&mut self, record: &ByteRecord) {
         // The header was read before the reader started, hence one more.
         let line = record.position().map_or(0, csv::Position::line) + 1;
-        if record.len() < self.columns.len() {
+        self.is_last_short = record.len() < self.columns.len();
+        if self.is_last_short {
             if record.len() > 1 || !field(record, 0).is_empty() {
                 let (has, needs) = (record.len(), self.columns.len());
                 self.lost(line, "short", || format!("the row has {has} of {needs} columns; skipped"));
@@ -353,7 +390,9 @@ impl Rows<'_> {
             match self.columns[index] {
                 Some(Column::Time) => {
                     let text = field(record, index);
-                    self.is_fractional = text.contains(&b'.');
+                    if text.contains(&b'.') {
+                        self.recording.note_fractions();
+                    }
                     at = self.time(text, line);
                 }
                 Some(Column::Component) => of = Some(field(record, index)),
@@ -449,6 +488,7 @@ impl Rows<'_> {
             Number::Value(value) => value * unit.factor(),
             Number::Missing => return,
             Number::Impossible => {
+                self.understood(component).unread += 1;
                 self.lost(line, "impossible", || {
                     format!(
                         "`{}` is impossible for {metric}; taken as missing",
@@ -458,6 +498,7 @@ impl Rows<'_> {
                 return;
             }
             Number::Bad => {
+                self.understood(component).unread += 1;
                 self.lost(line, "number", || {
                     format!(
                         "`{}` is not a number for {metric} (decimals need a point); taken as missing",
@@ -468,6 +509,7 @@ impl Rows<'_> {
             }
         };
         self.read += 1;
+        self.understood(component).read += 1;
         if unit == Unit::Assumed {
             self.recording.assume_unit(component, metric);
         }
@@ -481,11 +523,6 @@ impl Rows<'_> {
             }
             Ordering::Equal => {
                 let name = name();
-                // Fractions of a second are cut off: two samples in one are no mistake.
-                if !self.is_fractional {
-                    self.repeated += 1;
-                    self.merged.insert(component);
-                }
                 self.problem(line, "repeated", || {
                     format!("{metric} of `{name}` has this time already; the last sample counts")
                 });

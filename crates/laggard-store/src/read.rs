@@ -8,6 +8,7 @@ use crate::recording::Recording;
 use crate::{lctl, sadf, sar, store, sysstat, time};
 use laggard_activity::Counters;
 use laggard_activity::Damage;
+use laggard_core::model::hosts;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -106,7 +107,15 @@ pub fn read_with(
             format!("timestamps more than a year from all others ({count}, such as {near}); dropped")
         });
     }
-    recording.settle();
+    let merged = recording.settle();
+    if let (Some(path), false) = (files.first(), merged.is_empty()) {
+        let message = format!(
+            "{}: many values have the component, metric and time of another, or come from several files of one time: several parts \
+             under one name? Name the column that tells them apart, --csv host=COLUMN,…; where only the files' names do, add one",
+            hosts::fold(&merged)
+        );
+        problems.add_loss(path, Lost::Of(merged), message);
+    }
     temporary.into_iter().for_each(|folder| hosts.keep(folder));
     recording.set_hosts(hosts);
     Ok(recording)

@@ -1,6 +1,7 @@
 //! A recording in memory: samples as they were read, by component and metric.
 
 use crate::activity::Hosts;
+use crate::read::is_many;
 use laggard_core::model::Metric;
 use laggard_core::model::groups::Observed;
 use laggard_core::model::metric::Domain;
@@ -15,8 +16,26 @@ struct Stored {
     samples: Series,
     /// The file of the last sample: order is a matter within one file.
     file: u32,
+    /// First and last second, and samples, of each file.
+    spans: Vec<Span>,
     /// Nothing says in which unit the samples are: they are taken for the metric's own.
     is_unit_assumed: bool,
+}
+
+/// What one file holds of a series.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    first: i64,
+    last: i64,
+    samples: u64,
+}
+
+impl Span {
+    /// How many of its samples are before a moment, if they are spread evenly.
+    fn samples_until(&self, moment: i64) -> u64 {
+        let share = (moment - self.first + 1) as f64 / (self.last - self.first + 1) as f64;
+        (share.clamp(0.0, 1.0) * self.samples as f64) as u64
+    }
 }
 
 /// Steps between the rows of a component: enough of them to know its interval.
@@ -52,6 +71,8 @@ pub struct Recording {
     hosts: Hosts,
     /// Files read so far.
     files: u32,
+    /// Times have fractions of a second, which are cut off: several samples in one second are no mistake.
+    is_fractional: bool,
     /// Samples read.
     pub samples: u64,
 }
@@ -112,7 +133,17 @@ impl Recording {
         let stored = self.series[component][metric as usize].get_or_insert_default();
         let before = stored.samples.last().filter(|_| stored.file == self.files);
         let order = before.map_or(Ordering::Greater, |(last, _)| time_s.cmp(last));
+        if before.is_none() {
+            stored.spans.push(Span { first: time_s, last: time_s, samples: 0 });
+        }
         stored.file = self.files;
+        if let Some(span) = stored.spans.last_mut() {
+            *span = Span {
+                first: span.first.min(time_s),
+                last: span.last.max(time_s),
+                samples: span.samples + 1,
+            };
+        }
         stored.samples.push((time_s, value));
         self.clocks[component].tick(time_s);
         self.samples += 1;
@@ -220,14 +251,34 @@ impl Recording {
         spans
     }
 
-    /// Brings every series into time order; of several samples at one moment the last read stays.
-    pub fn settle(&mut self) {
-        for Stored { samples: series, .. } in self.series.iter_mut().flatten().flatten().map(Box::as_mut) {
-            if !series.is_sorted_by(|a, b| a.0 < b.0) {
+    /// Times have fractions of a second.
+    pub fn note_fractions(&mut self) {
+        self.is_fractional = true;
+    }
+
+    /// Brings every series into time order; of several samples at one moment the last read stays. Returns components under whose name
+    /// there are samples of several parts: many at one moment that differ, or of one time from several files.
+    pub fn settle(&mut self) -> BTreeSet<String> {
+        let mut merged = BTreeSet::new();
+        for (component, of_component) in self.components.iter().zip(&mut self.series) {
+            for stored in of_component.iter_mut().flatten() {
+                let series = &mut stored.samples;
+                if series.is_sorted_by(|a, b| a.0 < b.0) {
+                    continue;
+                }
                 series.sort_by_key(|(time, _)| *time);
+                let at_once = |pair: &&[(i64, f64)]| pair[0].0 == pair[1].0;
+                let (alike, other): (Vec<_>, Vec<_>) =
+                    series.windows(2).filter(at_once).partition(|pair| pair[0].1 == pair[1].1);
+                let of_one_time = from_several_files(&mut stored.spans).saturating_sub(alike.len() as u64);
+                let clashes = if self.is_fractional { 0 } else { other.len() as u64 };
+                if is_many(clashes.max(of_one_time), series.len() as u64) {
+                    merged.insert(component.name.clone());
+                }
                 keep_last_of_each_moment(series);
             }
         }
+        merged
     }
 }
 
@@ -294,6 +345,20 @@ impl Recording {
     }
 }
 
+/// Samples that a file has of the time of another one.
+fn from_several_files(spans: &mut [Span]) -> u64 {
+    spans.sort_by_key(|span| span.first);
+    let mut until = i64::MIN;
+    let mut samples = 0;
+    for span in spans {
+        if span.first <= until {
+            samples += span.samples_until(until);
+        }
+        until = until.max(span.last);
+    }
+    samples
+}
+
 fn keep_last_of_each_moment(series: &mut Series) {
     series.reverse();
     series.dedup_by_key(|(time, _)| *time);
@@ -330,5 +395,30 @@ mod tests {
         assert_eq!(arrived, [Ordering::Greater, Ordering::Less, Ordering::Greater, Ordering::Equal]);
         assert_eq!(recording.series(disk, Metric::Await).unwrap(), &vec![(1, 1.0), (2, 9.0), (3, 3.0)]);
         assert_eq!(recording.span(), Some((1, 3)));
+    }
+
+    /// Of two files with a hundred samples each of one disk, the second later by some seconds: whether they are of two disks.
+    fn is_merged(later_s: i64, value: f64, is_fractional: bool) -> bool {
+        let mut recording = Recording::default();
+        let disk = recording.component("sda");
+        for (later_s, value) in [(0, 1.0), (later_s, value)] {
+            for slot in 0..100 {
+                recording.push(disk, Metric::Await, slot * 15 + later_s, value + slot as f64);
+            }
+            recording.next_file();
+        }
+        if is_fractional {
+            recording.note_fractions();
+        }
+        !recording.settle().is_empty()
+    }
+
+    #[test]
+    fn two_parts_under_one_name_are_noticed_and_a_file_given_twice_is_none() {
+        assert!(is_merged(0, 1.5, false), "one time, other values");
+        assert!(is_merged(7, 1.0, false), "staggered clocks");
+        assert!(is_merged(7, 1.0, true) && is_merged(750, 1.0, false));
+        assert!(!is_merged(0, 1.0, false), "the same file twice");
+        assert!(!is_merged(1500, 9.0, false) && !is_merged(1485, 9.0, false), "one after the other");
     }
 }

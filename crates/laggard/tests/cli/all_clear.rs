@@ -64,6 +64,79 @@ fn devices_of_many_hosts_under_one_name_are_undecided_and_the_remedy_works() {
 }
 
 #[test]
+fn devices_of_many_hosts_in_files_of_their_own_are_undecided() {
+    let text = by_host_and_device(1.0, 0);
+    let bench = Bench::new();
+    // Clocks of real hosts are not the same to the second.
+    for (host, later_s) in [(1, 0), (2, 0), (3, 3), (4, 7)] {
+        let own = text.lines().filter_map(|line| {
+            let [time, name, rest] = line.splitn(3, ',').collect::<Vec<_>>()[..] else { return None };
+            let time: i64 = time.parse().ok()?;
+            (name == format!("oss{host}")).then(|| format!("{},{rest}\n", time + later_s))
+        });
+        bench.write(
+            &format!("h{host}.csv"),
+            &("timestamp,device,await\n".to_string() + &own.collect::<String>()),
+        );
+    }
+    let of = |files: [&str; 2]| bench.laggard(&["diagnose", files[0], files[1], "--format", "json"]);
+    for files in [["h1.csv", "h2.csv"], ["h1.csv", "h4.csv"], ["h3.csv", "h4.csv"]] {
+        is_undecided(&of(files), "--csv host=COLUMN");
+    }
+    let one_after_the_other = {
+        let mut lines: Vec<&str> = text.lines().skip(1).collect();
+        lines.sort_by_key(|line| line.split(',').nth(1).map(String::from));
+        format!("timestamp,place,thing,await\n{}\n", lines.join("\n"))
+    };
+    is_undecided(
+        &diagnose(&one_after_the_other, &["--csv", "time=timestamp,component=thing"]),
+        "--csv host=COLUMN",
+    );
+    let twice = bench.laggard(&["diagnose", "h1.csv", "h1.csv", "--format", "json"]);
+    assert!(!twice.out.contains("--csv host=COLUMN"), "a file given twice: {}", twice.out);
+}
+
+#[test]
+fn a_plain_file_that_was_cut_is_undecided() {
+    let text = by_host_and_device(1.0, 0);
+    let at = text.len() * 2 / 5;
+    let cut = &text[..at - at % 7];
+    let columns = |line: &str| line.split(',').count();
+    let cut = (0..40).map(|more| &cut[..cut.len() - more]).find(|cut| {
+        let last = cut.rsplit('\n').next().unwrap_or_default();
+        (1..4).contains(&columns(last)) && !last.is_empty()
+    });
+    let cut = cut.expect("a cut within a row");
+    is_undecided(&diagnose(cut, &[]), "ends within a row");
+    let (whole, _) = cut.rsplit_once('\n').expect("rows");
+    assert_eq!(diagnose(whole, &[]).code, 0, "a last row without its end of line is whole");
+}
+
+#[test]
+fn a_part_whose_values_are_mostly_no_numbers_is_undecided() {
+    let text: String = by_host_and_device(1.0, 0)
+        .lines()
+        .take(1 + 16 * 290)
+        .map(|line| match line.split_once(",oss5,sda,") {
+            Some((time, value)) if time.ends_with('0') => format!("{time},oss5,sda,>{value}\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let ran = diagnose(&text, &[]);
+    is_undecided(&ran, "values of oss5:sda were not understood");
+}
+
+#[test]
+fn latencies_in_seconds_of_disks_that_are_too_busy_for_them_are_undecided() {
+    let text = by_host_and_device(8e-3, 0).replace("device,await", "device,util,tps,await");
+    let with_work = text.replace(",sda,", ",sda,80,12,").replace(",sdb,", ",sdb,80,12,");
+    let ran = diagnose(&with_work, &[]);
+    is_undecided(&ran, "await=COLUMN:s");
+    let mapping = "time=timestamp,component=device,host=host,await=await:s";
+    assert!(!diagnose(&with_work, &["--csv", mapping]).out.contains("State their unit"));
+}
+
+#[test]
 fn latencies_in_seconds_are_undecided_and_the_remedy_works() {
     let text = by_host_and_device(2.8e-3, 0);
     is_undecided(&diagnose(&text, &[]), "await=COLUMN:s");

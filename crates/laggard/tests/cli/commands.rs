@@ -45,14 +45,18 @@ fn twelve_disks_are_diagnosed_untrained_with_one_command() {
 #[test]
 fn a_few_sectors_against_none_are_no_disk_hog() {
     let bench = Bench::new();
-    let mut text = long("wr_sec", &[9000.0; 8], 400, 1);
-    let journal = long("rd_sec", &[0.0, 0.0, 60.0, 0.0, 5.0, 0.0, 0.0, 30.0], 400, 1);
-    text.push_str(journal.split_once('\n').unwrap().1);
-    bench.write("quiet.csv", &text);
+    let rows = |metric: &str, levels: [f64; 8]| {
+        let text = long(metric, &levels, 400, 1);
+        text.split_once('\n').unwrap().1.to_string()
+    };
+    let written = long("wr_sec", &[9000.0; 8], 400, 1);
+    let read = |third: f64| rows("rd_sec", [0.0, 0.0, third, 0.0, 5.0, 0.0, 0.0, 30.0]);
+    bench.write("volumes.csv", &[written.clone(), read(60.0)].concat());
+    assert_eq!(bench.laggard(&["diagnose", "volumes.csv"]).code, 3, "nothing tells how slow the disks are");
+    let latency = rows("await", [5.0; 8]);
+    bench.write("quiet.csv", &[written.clone(), read(60.0), latency.clone()].concat());
     assert_eq!(bench.laggard(&["diagnose", "quiet.csv"]).code, 0);
-    let hog = long("rd_sec", &[0.0, 0.0, 7000.0, 0.0, 5.0, 0.0, 0.0, 30.0], 400, 1);
-    text.push_str(hog.split_once('\n').unwrap().1);
-    bench.write("hog.csv", &text);
+    bench.write("hog.csv", &[written, read(7000.0), latency].concat());
     let ran = bench.laggard(&["diagnose", "hog.csv", "--format", "json"]);
     assert_eq!((ran.code, ran.incidents()), (0, Vec::new()), "a disk with more to do is no fault");
     let loads = ran.json()["observations"].clone();

@@ -21,8 +21,8 @@ pub const MIN_FOUND: Bound = Bound::new("min_found", 0.8, "of them");
 const FACTORS: [f64; 5] = [1.5, 2.0, 3.0, 5.0, 10.0];
 /// For so many windows' time.
 const WINDOWS: [u32; 5] = [3, 12, 40, 160, 640];
-/// Probes of one factor and time at once.
-const LANES: usize = 4;
+/// Probes of one factor and time at once: enough to claim something when each has been tried once.
+const LANES: usize = 5;
 /// A probe is not put where a member is this slow already: a logarithm.
 const MAX_SLOWNESS: f64 = 0.14;
 
