@@ -2,6 +2,7 @@
 
 use crate::Session;
 use laggard_core::diagnose::Verdict;
+use laggard_core::diagnose::incident::JudgedMetric;
 use laggard_core::diagnose::rules::episode::Spoken;
 use laggard_core::diagnose::rules::{Numbers, Ruling, Step};
 use laggard_core::diagnose::trace::Tally;
@@ -22,20 +23,24 @@ pub struct Explanation {
     pub undecided: Vec<Tally>,
     /// Metrics that were compared in its group, but never of it.
     pub never_compared: Vec<Metric>,
-    /// Metrics that could speak against it, and were compared of nobody in its group: not recorded, or too little.
+    /// Metrics that could speak against it, and were recorded too little to compare any member of its group ...
     pub not_compared: Vec<Metric>,
+    /// ... or of no member at all.
+    pub not_recorded: Vec<Metric>,
 }
 
 impl Explanation {
     /// Of a component of a session. Of one that was not asked for, windows in which nothing stood out have left no trace.
     pub fn new(session: &Session, component: ComponentId) -> Explanation {
+        let (not_compared, not_recorded) = not_compared(session, component);
         let mut explanation = Explanation {
             component,
             found: Vec::new(),
             ruled_out: Vec::new(),
             undecided: Vec::new(),
             never_compared: never_compared(session, component),
-            not_compared: not_compared(session, component),
+            not_compared,
+            not_recorded,
         };
         let told = session.diagnosis.incidents.iter().chain(&session.diagnosis.observations);
         let is_told = told.into_iter().any(|incident| incident.explains.contains(&component));
@@ -116,11 +121,13 @@ fn tally(spoken: &Spoken, span: (UnixSeconds, UnixSeconds)) -> Tally {
     Tally::new(spoken.rule, spoken.metric, span, 0.0, spoken.numbers)
 }
 
-fn not_compared(session: &Session, component: ComponentId) -> Vec<Metric> {
+/// Metrics of its kind that no member of its group was compared in: recorded, and not recorded.
+fn not_compared(session: &Session, component: ComponentId) -> (Vec<Metric>, Vec<Metric>) {
     let known = &session.roster.components[component];
-    let is_judged = |metric: &Metric| {
-        session.diagnosis.judged.iter().any(|judged| judged.group == known.group && judged.metric == *metric)
+    let is_in = |list: &[JudgedMetric], metric: &Metric| {
+        list.iter().any(|judged| judged.group == known.group && judged.metric == *metric)
     };
+    let is_judged = |metric: &Metric| is_in(&session.diagnosis.judged, metric);
     let is_its = |metric: &Metric| match known.kind {
         Kind::Server => true,
         Kind::Lun | Kind::Attachment | Kind::Device | Kind::Controller | Kind::Drawer | Kind::Group => {
@@ -128,7 +135,9 @@ fn not_compared(session: &Session, component: ComponentId) -> Vec<Metric> {
         }
     };
     let can_indict = |metric: &Metric| metric.can_indict() && !metric.role().is_derived();
-    Metric::all().filter(|metric| can_indict(metric) && is_its(metric) && !is_judged(metric)).collect()
+    let not_judged =
+        Metric::all().filter(|metric| can_indict(metric) && is_its(metric) && !is_judged(metric));
+    not_judged.partition(|metric| is_in(&session.diagnosis.recorded, metric))
 }
 
 fn never_compared(session: &Session, component: ComponentId) -> Vec<Metric> {

@@ -139,27 +139,39 @@ pub fn await_first(paths: &[PathBuf], listener: &dyn Listener) -> Result<(), Eng
     Ok(())
 }
 
-/// What makes two looks at a trouble the same trouble: the part, and whether its disks or its network are in it.
-pub(crate) type Key = (String, Domain);
+/// What makes two looks at a trouble the same trouble: the part, whether its disks or its network are in it, and which of several
+/// that go on at once, in the order in which they began.
+pub(crate) type Key = (String, Domain, usize);
 
-fn key(incident: &Incident) -> Key {
-    (incident.component.clone(), incident.episode.domain)
+/// Incidents that go on, by key.
+fn keyed(incidents: &[Incident]) -> Vec<(Key, &Incident)> {
+    let mut open: Vec<&Incident> = incidents.iter().filter(|incident| incident.is_open).collect();
+    open.sort_by_key(|incident| incident.first);
+    let mut counts: BTreeMap<(String, Domain), usize> = BTreeMap::new();
+    let mut keyed: Vec<(Key, &Incident)> = Vec::with_capacity(open.len());
+    for incident in open {
+        let place = (incident.component.clone(), incident.episode.domain);
+        let count = counts.entry(place.clone()).or_default();
+        keyed.push(((place.0, place.1, *count), incident));
+        *count += 1;
+    }
+    keyed
 }
 
 /// What has changed since it was last reported.
 pub(crate) fn changes(session: &Session, reported: &mut BTreeMap<Key, Incident>) -> Vec<Change> {
     let diagnosis = &session.diagnosis;
-    let current: Vec<&Incident> = diagnosis.incidents.iter().filter(|incident| incident.is_open).collect();
+    let current = keyed(&diagnosis.incidents);
     let mut changes = Vec::new();
-    for incident in &current {
-        let state = match reported.insert(key(incident), (*incident).clone()) {
+    for (key, incident) in &current {
+        let state = match reported.insert(key.clone(), (*incident).clone()) {
             None => State::New,
             Some(known) if known.cause != incident.cause => State::Changed,
             Some(_) => continue,
         };
         changes.push(Change { state, incident: (*incident).clone() });
     }
-    let goes_on = |known: &Key| current.iter().any(|incident| key(incident) == *known);
+    let goes_on = |known: &Key| current.iter().any(|(key, _)| key == known);
     for (_, incident) in reported.iter().filter(|(known, _)| !goes_on(known)) {
         changes.push(Change { state: State::Over, incident: incident.clone() });
     }

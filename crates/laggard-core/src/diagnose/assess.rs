@@ -63,6 +63,7 @@ impl Diagnoser {
             no_all_clear: self.no_all_clear(&components).filter(|_| incidents.is_empty()),
             components,
             judged: self.judged(),
+            recorded: self.recorded(),
             power: self.power(),
             undecided_groups,
             incidents,
@@ -269,6 +270,13 @@ impl Diagnoser {
             since_compared: windows_of((self.newest_slot().0 + 1).saturating_sub(known.compared_until.0)),
         };
         site::undecided(&state, &self.config.without)
+    }
+
+    /// What was recorded at all, of what can speak against a component.
+    fn recorded(&self) -> Vec<JudgedMetric> {
+        let can_indict =
+            self.tracks.iter().map(|track| &track.scorer).filter(|scorer| scorer.metric.can_indict());
+        can_indict.map(|scorer| JudgedMetric { group: scorer.group, metric: scorer.metric }).collect()
     }
 
     /// What was judged often enough to mean something.

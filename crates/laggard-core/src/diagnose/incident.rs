@@ -288,6 +288,8 @@ pub struct Diagnosis {
     pub no_all_clear: Option<Spoken>,
     /// What was judged.
     pub judged: Vec<JudgedMetric>,
+    /// Metrics that were recorded of any member of a group, compared or not.
+    pub recorded: Vec<JudgedMetric>,
     /// What could have been seen, shortest first; nothing of groups of which it is not known.
     pub power: Vec<Power>,
     /// Problems, worst first.

@@ -115,7 +115,7 @@ impl Track {
         let (from, to) = (schedule.from(scored.index), schedule.to(scored.index));
         let span = (bench.grid.start(from), bench.grid.start(to));
         let filter = window::filter_rule();
-        let k = if bench.without.asks(filter) { self.scorer.params.k } else { 1 };
+        let k = window::filter_k(self.scorer.params.k, bench.without);
         let mut judged = Judged::nothing(scored.members.len());
         let all_are_candidates = !bench.without.asks(window::threshold_rule());
         let mut usual_variation = None;

@@ -13,7 +13,7 @@ use super::past::Past;
 use super::persistence::{History, Strand};
 use super::rules::Without;
 use super::rules::episode::Impact;
-use super::rules::window::RESENT_FOR;
+use super::rules::window::{self, RESENT_FOR};
 use super::score::{ScoredWindow, Scorer};
 use super::threshold::Policy;
 use super::trace::{Tally, Trace};
@@ -458,7 +458,8 @@ impl Diagnoser {
         }
         let (schedule, grid) = (Schedule::new(self.params), self.grid());
         let span = (grid.start(schedule.from(accounts.index)), grid.start(schedule.to(accounts.index)));
-        self.groups[group].past.push(span, params.k, accounts.group.as_ref(), &self.config.without);
+        let k = window::filter_k(params.k, &self.config.without);
+        self.groups[group].past.push(span, k, accounts.group.as_ref(), &self.config.without);
         self.groups[group].accounts = Some(accounts);
         windows
     }
@@ -618,7 +619,9 @@ impl Diagnoser {
     /// Anomalous in one or more metrics is one anomalous window: metrics of one window are gathered before they count.
     fn gather(&mut self, window: WindowIndex, scored: &ScoredWindow, judged: &Judged) {
         let group = scored.group;
-        self.join(group, window, scored, judged);
+        if !self.join(group, window, scored, judged) {
+            return;
+        }
         let members = &self.roster.groups[group].members;
         let is_silent = |row: usize| {
             let of_row = |found: &&Found| found.row == row;
@@ -651,11 +654,12 @@ impl Diagnoser {
         if self.config.thresholds.is_some() { Domain::default() } else { metric.role().domain() }
     }
 
-    fn join(&mut self, group: GroupId, window: WindowIndex, scored: &ScoredWindow, judged: &Judged) {
+    /// Takes what one metric says into the window of now; false where it is of an earlier one.
+    fn join(&mut self, group: GroupId, window: WindowIndex, scored: &ScoredWindow, judged: &Judged) -> bool {
         match &self.groups[group].gathering {
             Some(current) if window > current.window => self.end_window(group),
             // A metric that paused has windows of then.
-            Some(current) if window < current.window => return,
+            Some(current) if window < current.window => return false,
             _ => {}
         }
         let width = self.roster.groups[group].members.len();
@@ -680,6 +684,7 @@ impl Diagnoser {
         for &row in &judged.unclear {
             gathering.members[scored.members[row]].is_unclear = true;
         }
+        true
     }
 
     /// A window is complete in all metrics: the accumulators move.

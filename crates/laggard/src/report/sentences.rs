@@ -348,7 +348,7 @@ fn said(tally: &Tally) -> String {
     };
     let worst = match tally.metric {
         Some(_) => {
-            format!(" (largest difference: {} to {})", time::format(tally.from), time::format(tally.to))
+            format!(" (largest score: {} to {})", time::format(tally.from), time::format(tally.to))
         }
         None => String::new(),
     };
@@ -368,6 +368,10 @@ pub fn not_judged(explanation: &Explanation, verdict: &Verdict) -> Vec<String> {
     if !explanation.not_compared.is_empty() {
         let metrics: Vec<&str> = explanation.not_compared.iter().map(|metric| metric.name()).collect();
         lines.push(format!("not compared in its group, for lack of samples: {}", metrics.join(", ")));
+    }
+    if !explanation.not_recorded.is_empty() {
+        let metrics: Vec<&str> = explanation.not_recorded.iter().map(|metric| metric.name()).collect();
+        lines.push(format!("not recorded of any member of its group: {}", metrics.join(", ")));
     }
     if let Verdict::Undecided(undecided) = verdict {
         lines.push(undecided.reason.to_string());

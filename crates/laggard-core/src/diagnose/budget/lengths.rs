@@ -125,9 +125,9 @@ impl Lengths {
         self.lengths.iter_mut().for_each(|length| length.is_rare = true);
     }
 
-    /// The largest slowness of the block that ends; nothing where none is known. What was rarer than the budget teaches no more than
-    /// the bar, and only when it is new: it may be chance, and it may be a fault that lasts.
-    pub fn end_block(&mut self, length: usize, bar: f64) -> Option<f32> {
+    /// The largest slowness of the block that ends; nothing where none is known. What was rarer than the budget teaches how often, not how
+    /// far: no more than what is usual in the tail, and only when it is new. It may be chance, and it may be a fault that lasts.
+    pub fn end_block(&mut self, length: usize, usual: f64) -> Option<f32> {
         let own = &mut self.lengths[length];
         let largest = std::mem::replace(&mut own.largest, f32::NEG_INFINITY);
         let is_rare = std::mem::take(&mut own.is_rare);
@@ -135,7 +135,7 @@ impl Lengths {
         match (largest.is_finite(), is_rare) {
             (false, _) => None,
             (true, false) => Some(largest),
-            (true, true) => (!was_rare).then_some(largest.min(bar as f32)),
+            (true, true) => (!was_rare).then_some(largest.min(usual as f32)),
         }
     }
 }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rarer_than_the_budget_teaches_once_and_no_more_than_the_bar() {
+    fn what_is_rarer_than_the_budget_teaches_once_and_no_more_than_what_is_usual() {
         let mut member = Lengths::default();
         let mut block = |is_rare: bool| {
             (0..4).for_each(|_| member.push(window(2.0)));

@@ -157,9 +157,9 @@ impl Calibration {
         if (self.members.len() as f64) < MIN_MEMBERS.value {
             return;
         }
-        let (tail, bars) = (&self.tails[length], self.bars[length]);
+        let tail = &self.tails[length];
         let largest = |(member, known): (usize, &mut Lengths)| {
-            known.end_block(length, bars.of(tail.usual(MemberIndex::new(member))))
+            known.end_block(length, tail.middle() + tail.usual(MemberIndex::new(member)))
         };
         let maxima = self.members.iter_mut().enumerate().map(largest).collect();
         self.tails[length].push_block(maxima);
@@ -168,7 +168,7 @@ impl Calibration {
         self.bars[length] = Bars {
             by_chance: self.tails[length].bar(self.probabilities[length]),
             for_good: slow_for_good(self.tails[length].levels(), self.seconds(length)),
-            least: least_slowness(self.seconds(length), QUARTERS[length] == 0),
+            least: least_slowness(self.seconds(length), QUARTERS[length] == 0, rate),
         };
     }
 

@@ -23,6 +23,8 @@ const TAIL: f64 = 0.1;
 const LEAST_SHARE: f64 = 0.001;
 /// The scale of the tail is taken to be the spread of the members' levels, or of the maxima of a block, with the weight of so many excesses ...
 const PRIOR_EXCESSES: f64 = 5.0;
+/// Where fewer maxima than this are above zero, all of them are the tail, from zero on: half of so few would begin with the largest.
+const FEW_EXCESSES: f64 = 10.0;
 /// ... known from so many blocks.
 const PRIOR_BLOCKS: f64 = 10.0;
 /// A mix of jobs lasts for hours: so many blocks teach as much as one of a time of its own.
@@ -173,6 +175,11 @@ impl Tail {
         self.members.get(member.index()).map_or(0.0, Own::usual)
     }
 
+    /// The slowness, beyond what it always has, of half of the maxima in the tail.
+    pub fn middle(&self) -> f64 {
+        self.fitted.map_or(0.0, |fitted| fitted.from + fitted.scale * std::f64::consts::LN_2)
+    }
+
     /// The slowness, beyond what it always has, that a block of a healthy member exceeds with this probability.
     pub fn bar(&self, probability: f64) -> f64 {
         let Some(Fitted { from, share, scale, blocks }) = self.fitted else { return f64::INFINITY };
@@ -187,15 +194,17 @@ impl Tail {
 }
 
 /// Where the tail of counted maxima begins, how many are in it, and its scale. Real faults that were not found are among them: the
-/// median of the excesses tells the scale, not their mean. Most maxima may be zero, since what does no harm is none: then the tail is
-/// the larger half of the others.
+/// median of the excesses tells the scale, not their mean, and those of the prior count like all others: where healthy members have next
+/// to none, a few faults must not set the bar. Most maxima may be zero, since what does no harm is none: then the tail is the larger half
+/// of the others.
 fn fit(counts: &BTreeMap<u16, u32>, spread: f64) -> Fitted {
     let all: f64 = counts.values().map(|count| f64::from(*count)).sum();
     let zero = counts.get(&0).map_or(0.0, |count| f64::from(*count));
-    let mut room = (TAIL * all).min((all - zero) / 2.0);
+    let is_few = all - zero < FEW_EXCESSES;
+    let mut room = if is_few { all - zero } else { (TAIL * all).min((all - zero) / 2.0) };
     let mut tail: Vec<(f64, f64)> = Vec::new();
     // From the largest down, until the tail is full.
-    for (step, count) in counts.iter().rev() {
+    for (step, count) in counts.iter().rev().filter(|(step, _)| **step > 0) {
         let (value, count) = (STEP * f64::from(*step), f64::from(*count));
         if room < count {
             break;
@@ -206,18 +215,27 @@ fn fit(counts: &BTreeMap<u16, u32>, spread: f64) -> Fitted {
     let excesses: f64 = tail.iter().map(|(_, count)| count).sum();
     // Where even the largest are many, they are where it begins.
     let largest = counts.last_key_value().map_or(0.0, |(step, _)| STEP * f64::from(*step));
-    let from = tail.last().map_or(largest, |(value, _)| *value);
-    let mut left = excesses / 2.0;
-    let middle = tail.iter().find(|(_, count)| {
+    let from = if is_few { 0.0 } else { tail.last().map_or(largest, |(value, _)| *value) };
+    // Quantiles of an exponential stand for the excesses of the prior.
+    let prior = (0..PRIOR_EXCESSES as u32).map(|place| {
+        let share = (f64::from(place) + 0.5) / PRIOR_EXCESSES;
+        (-spread * (1.0 - share).ln(), 1.0)
+    });
+    let mut known: Vec<(f64, f64)> =
+        tail.iter().map(|(value, count)| (value - from, *count)).chain(prior).collect();
+    known.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut left = (excesses + PRIOR_EXCESSES) / 2.0;
+    let middle = known.iter().find(|(_, count)| {
         left -= count;
         left < 0.0
     });
-    let scale = middle.map_or(0.0, |(value, _)| (value - from) / std::f64::consts::LN_2);
+    let scale = middle.map_or(spread, |(excess, _)| excess / std::f64::consts::LN_2);
     Fitted {
         from,
         // Of few maxima the largest does not show how rare it is.
         share: (excesses / all.max(1.0)).max(1.0 / (all + 1.0)).max(LEAST_SHARE),
-        scale: (excesses * scale + PRIOR_EXCESSES * spread) / (excesses + PRIOR_EXCESSES),
+        // Steps are no finer than this.
+        scale: scale.max(STEP),
         blocks: excesses + PRIOR_EXCESSES,
     }
 }
@@ -264,6 +282,17 @@ mod tests {
     }
 
     #[test]
+    fn where_healthy_members_are_never_slow_a_few_faults_do_not_set_the_bar() {
+        let bar = |faults: u32| {
+            let fitted = fit(&BTreeMap::from([(0, 5000), (220, faults)]), MIN_SPREAD);
+            assert_eq!(fitted.from, 0.0);
+            Tail { fitted: Some(fitted), ..Tail::default() }.bar(1e-7)
+        };
+        assert!((1..4).all(|faults| bar(faults) < 0.5), "{:?}", (1..4).map(bar).collect::<Vec<_>>());
+        assert!(bar(0) < bar(3) && bar(9) > 2.0, "many are no few");
+    }
+
+    #[test]
     fn a_real_fault_that_was_not_found_hardly_widens_the_tail() {
         let mut counts: BTreeMap<u16, u32> = (0..100).map(|step| (step, 1)).collect();
         let clean = fit(&counts, MIN_SPREAD).scale;
@@ -295,8 +324,8 @@ mod tests {
             tail.bar(1e-6)
         };
         let wide = bar_after([0.1, 0.2, 0.3, 0.6]);
-        assert!(bar_after([0.0, 0.0, 0.0, 0.01]) > wide / 2.0, "one disk that works");
-        assert!(bar_after([0.0; 4]) > wide / 2.0, "nobody works");
+        assert!(bar_after([0.0, 0.0, 0.0, 0.01]) > wide / 4.0, "one disk that works");
+        assert!(bar_after([0.0; 4]) > wide / 4.0, "nobody works");
         let mut idle = Tail::default();
         idle.push_block(vec![None; 4]);
         idle.push_block(vec![Some(0.0); 4]);

@@ -5,8 +5,9 @@
 //! - [`site`]: all components in trouble, and the topology. Which part explains them? What could not be judged?
 //!
 //! A rule is one entry: its id, one sentence, its origin, its bounds, what it rules, and the function that says whether it
-//! speaks. In each step the first rule that speaks decides, and leaves a trace. A new rule is an entry in the file of its scope;
-//! a verdict is decided nowhere else.
+//! speaks. In each step the first rule that speaks decides, and leaves a trace; only what failed together (`Together`) is asked of all
+//! rules in turn. The rules of the filter and of trained thresholds are labels of what the judge and the method do. A new rule is an entry
+//! in the file of its scope; a verdict is decided nowhere else.
 
 pub mod episode;
 pub mod site;

@@ -78,7 +78,8 @@ const MAX_GROUP_UNLIKE: Bound = Bound::new("max_group_unlike", TWICE, "times lar
 /// Members that a comparison needs.
 const MIN_PEERS: Bound = Bound::new("min_peers", FEWEST_PEERS as f64, "members");
 
-/// Site rules, in the order in which they are asked.
+/// Site rules, in the order in which they are asked within a step. Steps are asked in the order parts, together, shared cause, told; and
+/// groups, components and the all-clear by themselves.
 pub static RULES: &[Rule] = &[
     Rule {
         id: "part-down",

@@ -1,7 +1,7 @@
 //! Rules of one component in one window and one metric.
 //!
-//! First: does its level differ from its peers' (`Differs`)? Then: does the difference matter (`Matters`)? The last rule speaks
-//! always: a difference that nothing excuses indicts. Trained thresholds are judged as published: what exceeds them indicts,
+//! First: does its level differ from its peers' (`Differs`)? Then: does the difference matter (`Matters`)? `differs`, the last
+//! of these, speaks always: a difference that nothing excuses indicts. Trained thresholds are judged as published: what exceeds them indicts,
 //! and the rules only say how the level relates to the peers'.
 
 mod network;
@@ -70,6 +70,7 @@ pub static RULES: &[Rule] = &[
         bounds: &[
             rare::TWICE_AFTER,
             rare::MIN_EXCESS,
+            rare::ACCEPTED,
             rare::MIN_BRIEF_RATIO,
             rare::STILL_SLOW,
             BOTH_HALVES,
@@ -367,6 +368,11 @@ pub fn published_rule() -> &'static Rule {
 /// The rule of the filter: switched off, every window that differs counts.
 pub fn filter_rule() -> &'static Rule {
     rule_of(|step| matches!(step, Step::Lasts))
+}
+
+/// Windows that must differ, of the last 2k-1: the method's, or one without the rule of the filter.
+pub fn filter_k(k: usize, without: &Without) -> usize {
+    if without.asks(filter_rule()) { k } else { 1 }
 }
 
 /// What the rules say of a case.

@@ -1,8 +1,8 @@
 //! The window rule of the budget: when a slowness is too rare to be chance.
 
 use super::super::{Bound, Numbers};
-use crate::diagnose::bound::{HALF, TENTH};
-use crate::diagnose::budget::Rarity;
+use crate::diagnose::bound::{HALF, QUARTER, TENTH};
+use crate::diagnose::budget::{Rarity, Rate};
 use crate::diagnose::case::Case;
 use crate::stats::Spread;
 
@@ -10,6 +10,8 @@ use crate::stats::Spread;
 pub(super) const TWICE_AFTER: Bound = Bound::new("twice_after", 120.0, "s");
 /// ... to no less than this.
 pub(super) const MIN_EXCESS: Bound = Bound::new("min_excess", TENTH, "more than the peers");
+/// Of a site that accepts more false alarms than one a month, that excess is divided by this power of how many times as many.
+pub(super) const ACCEPTED: Bound = Bound::new("accepted", QUARTER, "power of the budget");
 /// Only what is violent is believed before it has filled a window.
 pub(super) const MIN_BRIEF_RATIO: Bound = Bound::new("min_brief_ratio", 4.0, "times the peers'");
 /// Share of the bar that this window and most of the last ones reach while a slowness goes on.
@@ -34,9 +36,10 @@ pub fn slow_for_good(levels: Option<(Spread, usize)>, seconds: f64) -> f64 {
     })
 }
 
-/// The least slowness that is believed after a time, however alike the peers are: a logarithm.
-pub fn least_slowness(seconds: f64, is_brief: bool) -> f64 {
-    let lasting = 1.0 + (TWICE_AFTER.value / seconds).sqrt().max(MIN_EXCESS.value);
+/// The least slowness that is believed after a time, however alike the peers are, by who accepts so many false alarms: a logarithm.
+pub fn least_slowness(seconds: f64, is_brief: bool, budget: Rate) -> f64 {
+    let accepts = (budget.0 / Rate::default().0).max(1.0).powf(ACCEPTED.value);
+    let lasting = 1.0 + (TWICE_AFTER.value / seconds).sqrt().max(MIN_EXCESS.value) / accepts;
     if is_brief { lasting.max(MIN_BRIEF_RATIO.value).ln() } else { lasting.ln() }
 }
 

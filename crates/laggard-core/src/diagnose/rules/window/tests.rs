@@ -1,7 +1,7 @@
 //! Every bound at its edge.
 
 use super::*;
-use crate::diagnose::budget::Rarity;
+use crate::diagnose::budget::{Rarity, Rate};
 use crate::diagnose::case::{Context, Reading, Surroundings};
 use crate::diagnose::ledger::{Account, Accounts, Brief, Unlike};
 use crate::diagnose::score::{ScoredWindow, Scorer};
@@ -548,9 +548,11 @@ fn what_is_rarer_than_the_budget_indicts_while_it_goes_on() {
     not(Rarity { slowness: 0.199, ..seen });
     not(Rarity { newest: 0.199, ..seen });
     not(Rarity { recent: 0.099, ..seen });
-    let excess = |seconds: f64| least_slowness(seconds, false).exp() - 1.0;
+    let excess = |seconds: f64| least_slowness(seconds, false, Rate::default()).exp() - 1.0;
     assert!((excess(120.0) - 1.0).abs() < 1e-12 && (excess(480.0) - 0.5).abs() < 1e-12);
     assert!((excess(12_000.0) - 0.1).abs() < 1e-12 && (excess(1e6) - 0.1).abs() < 1e-12);
+    let accepting = |times: f64| least_slowness(120.0, false, Rate(times * Rate::default().0)).exp() - 1.0;
+    assert!((accepting(16.0) - 0.5).abs() < 1e-12 && (accepting(0.1) - 1.0).abs() < 1e-12);
 }
 
 #[test]
