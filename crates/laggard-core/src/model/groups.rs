@@ -100,11 +100,41 @@ pub struct Attachment {
 /// The peer group of hosts that are clients of others in the same recording.
 pub const CLIENTS: &str = "clients";
 
+/// Why components are peers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alike {
+    /// They are of one kind; nothing says which are more alike.
+    ByKind,
+    /// They are disks of one sort: medium, size and model.
+    BySort,
+    /// The data name their group.
+    ByData,
+    /// The topology says so.
+    ByTopology,
+    /// The topology does not name them.
+    Strangers,
+}
+
+impl Alike {
+    /// As a clause.
+    pub fn clause(self) -> &'static str {
+        match self {
+            Alike::ByKind => "all of one kind: nothing says which of them are alike",
+            Alike::BySort => "disks of one sort",
+            Alike::ByData => "the data name their group",
+            Alike::ByTopology => "the topology says that they are alike",
+            Alike::Strangers => "the topology does not name them",
+        }
+    }
+}
+
 /// A peer group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PeerGroup {
     /// Its name in reports.
     pub name: String,
+    /// Why its members are peers.
+    pub alike: Alike,
     /// Its components, in name order.
     pub members: Table<MemberIndex, ComponentId>,
 }
@@ -132,10 +162,11 @@ impl Roster {
         let places = Places::new(topology.unwrap_or(&empty));
         let media = Media::of(&observed);
         let mut roster = Roster::default();
-        let mut group_names: Vec<String> = Vec::new();
+        let mut group_names: Vec<(String, Alike)> = Vec::new();
         let mut seen = BTreeSet::new();
         for item in observed {
             let placed = places.place(item);
+            let is_placed = placed.is_some();
             let place = placed.unwrap_or_else(|| {
                 if topology.is_some() {
                     roster.not_in_topology.push(item.name.clone());
@@ -145,8 +176,15 @@ impl Roster {
             // Without a topology that says what is alike, disks of one sort are.
             let medium = media.told(item).filter(|_| topology.is_none() && item.group.is_none());
             seen.insert(place.canonical);
-            group_names
-                .push(medium.map_or(place.group.clone(), |medium| format!("{} ({medium})", place.group)));
+            let alike = match (medium, &item.group) {
+                (Some(_), _) => Alike::BySort,
+                _ if is_placed => Alike::ByTopology,
+                (None, Some(_)) => Alike::ByData,
+                (None, None) if topology.is_some() => Alike::Strangers,
+                (None, None) => Alike::ByKind,
+            };
+            let name = medium.map_or(place.group.clone(), |medium| format!("{} ({medium})", place.group));
+            group_names.push((name, alike));
             roster.components.push(Component {
                 name: item.name.clone(),
                 kind: place.kind,
@@ -160,13 +198,13 @@ impl Roster {
         roster
     }
 
-    fn form_groups(&mut self, names: &[String]) {
-        let mut members: BTreeMap<&String, Table<MemberIndex, ComponentId>> = BTreeMap::new();
-        for (id, name) in self.components.ids().zip(names) {
-            members.entry(name).or_default().push(id);
+    fn form_groups(&mut self, names: &[(String, Alike)]) {
+        let mut members: BTreeMap<&String, (Alike, Table<MemberIndex, ComponentId>)> = BTreeMap::new();
+        for (id, (name, alike)) in self.components.ids().zip(names) {
+            members.entry(name).or_insert_with(|| (*alike, Table::default())).1.push(id);
         }
-        for (name, members) in members {
-            let group = self.groups.push(PeerGroup { name: name.clone(), members });
+        for (name, (alike, members)) in members {
+            let group = self.groups.push(PeerGroup { name: name.clone(), alike, members });
             self.groups[group].members.iter().for_each(|&member| self.components[member].group = group);
         }
     }
@@ -407,6 +445,32 @@ mod tests {
 
     fn observed(names: &[&str]) -> Vec<Observed> {
         names.iter().map(|name| Observed { name: (*name).into(), ..Observed::default() }).collect()
+    }
+
+    #[test]
+    fn it_is_known_why_components_are_peers() {
+        let alike = |observed: &[Observed], topology: Option<&str>| -> Vec<(String, Alike)> {
+            let topology = topology.map(|text| Topology::parse(text).unwrap());
+            let groups = Roster::new(observed, topology.as_ref()).groups;
+            groups.iter().map(|group| (group.name.clone(), group.alike)).collect()
+        };
+        let disks = observed(&["a", "b", "c", "d", "e", "f"]);
+        assert_eq!(alike(&disks, None), [("devices".into(), Alike::ByKind)]);
+        let mut named = disks.clone();
+        named[0].group = Some("fast".into());
+        assert!(alike(&named, None).contains(&("fast".into(), Alike::ByData)));
+        let mut sorted = disks;
+        for (place, disk) in sorted.iter_mut().enumerate() {
+            disk.medium = Some(if place < 3 { "flash" } else { "rotational" }.into());
+        }
+        assert!(alike(&sorted, None).iter().all(|(_, alike)| *alike == Alike::BySort));
+        let mut servers = observed(&["oss1", "oss2", "oss3", "x"]);
+        servers.iter_mut().for_each(|server| server.has_network = true);
+        let known: Vec<Alike> = alike(&servers, Some("[[servers]]\nnames = \"oss[1-3]\"\n"))
+            .into_iter()
+            .map(|known| known.1)
+            .collect();
+        assert!(known.contains(&Alike::ByTopology) && known.contains(&Alike::Strangers), "{known:?}");
     }
 
     #[test]

@@ -283,7 +283,7 @@ pub fn evidence(session: &Session, incident: &Incident) -> Vec<String> {
     lines
 }
 
-/// What a component was compared with.
+/// What a component was compared with, and why with these.
 pub fn compared(session: &Session, component: ComponentId) -> String {
     let id = session.roster.components[component].group;
     let group = &session.roster.groups[id];
@@ -292,7 +292,12 @@ pub fn compared(session: &Session, component: ComponentId) -> String {
         Some(_) => "could not be compared",
         None => "was compared",
     };
-    format!("{} {was} with {peers} of `{}`", session.roster.name(component), group.name)
+    format!(
+        "{} {was} with {peers} of `{}` ({})",
+        session.roster.name(component),
+        group.name,
+        group.alike.clause()
+    )
 }
 
 /// Components that could not be judged in groups that were: their names, and why.

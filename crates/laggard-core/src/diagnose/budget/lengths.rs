@@ -199,6 +199,14 @@ mod tests {
         assert_eq!(member.now(2), 1.0);
         (0..2).for_each(|_| pushed(&mut member, 1));
         assert_eq!(member.now(2), f32::NEG_INFINITY);
+        let ten = |known: usize| {
+            let mut member = Lengths::default();
+            for _ in 0..3 {
+                (0..10).for_each(|place| member.push(window(if place < known { 1.0 } else { f64::NAN })));
+            }
+            member.now(3)
+        };
+        assert_eq!([ten(4), ten(5)], [f32::NEG_INFINITY, 1.0], "half is enough");
     }
 
     #[test]

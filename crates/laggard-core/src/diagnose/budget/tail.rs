@@ -333,6 +333,22 @@ mod tests {
     }
 
     #[test]
+    fn what_a_member_always_has_is_known_after_three_blocks_and_from_sixteen_at_most() {
+        let mut own = Own::default();
+        let mut usual_after = |largest: f32| {
+            own.push(largest);
+            (own.usual(), own.thinned.len())
+        };
+        let first: Vec<(f64, usize)> = (0..3).map(|_| usual_after(0.0625)).collect();
+        assert_eq!(first, [(0.0, 1), (0.0, 2), (0.0625, 3)]);
+        let lengths: Vec<usize> = (3..18).map(|_| usual_after(0.0625).1).collect();
+        assert!(
+            lengths.contains(&MOST_OWN) && lengths.iter().all(|length| *length <= MOST_OWN),
+            "{lengths:?}"
+        );
+    }
+
+    #[test]
     fn few_members_do_not_show_how_rare_their_largest_is() {
         let bar = |members: usize| {
             let mut tail = Tail::default();

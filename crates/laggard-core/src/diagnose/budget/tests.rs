@@ -84,3 +84,20 @@ fn fewer_than_five_members_do_not_show_what_chance_is() {
     };
     assert_eq!([known(4), known(5)], [false, true]);
 }
+
+#[test]
+fn what_is_beyond_the_bar_is_no_more_frequent_than_the_budget_and_what_is_not_may_be() {
+    let rate = |extra: f64| {
+        let mut chance = Chance::new(5);
+        let mut calibration = Calibration::new(150.0, 40);
+        for window in 0..3 * DAY {
+            let mut slowness: Vec<f64> = (0..40).map(|_| 0.05 * chance.normal()).collect();
+            slowness[0] += if window >= 3 * DAY - 8 { extra } else { 0.0 };
+            let slowness: Vec<Slowness> =
+                slowness.into_iter().map(|window| Slowness { window, brief: f64::NAN }).collect();
+            calibration.push(&slowness, Rate::default(), 40);
+        }
+        calibration.rarity(MemberIndex::new(0)).expect("known").rate / Rate::default().0
+    };
+    assert!(rate(1.5) <= 1.0 && rate(0.0) > 1.0, "{} {}", rate(1.5), rate(0.0));
+}
