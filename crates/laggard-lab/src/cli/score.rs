@@ -27,7 +27,8 @@ pub struct Args {
     #[arg(long)]
     development: bool,
 
-    /// Repetitions of each combination of cluster, fault and workload [default: 10, quick 1]
+    /// Repetitions of each combination of cluster, fault and workload [default: 10, quick 1]; days of each level with --only budget, slow LUNs of
+    /// each factor with --only telling
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     repetitions: Option<u64>,
 
@@ -155,7 +156,10 @@ pub fn run(args: &Args) -> Result<Outcome, String> {
         return Ok(Outcome::Good);
     }
     if args.only == Some(Part::Budget) {
-        let plan = budget::Quiet { held_out, days: if args.quick { 6 } else { 60 }, together: 2 };
+        let days = args
+            .repetitions
+            .map_or(if args.quick { 6 } else { 60 }, |days| days.next_multiple_of(2) as usize);
+        let plan = budget::Quiet { held_out, days, together: 2 };
         let bar = bar("quiet days", plan.len());
         let table = plan.run(&bar)?;
         bar.finish_and_clear();

@@ -194,8 +194,8 @@ impl Tail {
 }
 
 /// Where the tail of counted maxima begins, how many are in it, and its scale. Real faults that were not found are among them: the
-/// median of the excesses tells the scale, not their mean, and those of the prior count like all others: where healthy members have next
-/// to none, a few faults must not set the bar. Most maxima may be zero, since what does no harm is none: then the tail is the larger half
+/// median of the excesses tells the scale, not their mean, and of few excesses those of the prior are among them: where healthy members
+/// have next to none, a few faults must not set the bar. Most maxima may be zero, since what does no harm is none: then the tail is the larger half
 /// of the others.
 fn fit(counts: &BTreeMap<u16, u32>, spread: f64) -> Fitted {
     let all: f64 = counts.values().map(|count| f64::from(*count)).sum();
@@ -216,20 +216,17 @@ fn fit(counts: &BTreeMap<u16, u32>, spread: f64) -> Fitted {
     // Where even the largest are many, they are where it begins.
     let largest = counts.last_key_value().map_or(0.0, |(step, _)| STEP * f64::from(*step));
     let from = if is_few { 0.0 } else { tail.last().map_or(largest, |(value, _)| *value) };
-    // Quantiles of an exponential stand for the excesses of the prior.
-    let prior = (0..PRIOR_EXCESSES as u32).map(|place| {
-        let share = (f64::from(place) + 0.5) / PRIOR_EXCESSES;
-        (-spread * (1.0 - share).ln(), 1.0)
-    });
-    let mut known: Vec<(f64, f64)> =
-        tail.iter().map(|(value, count)| (value - from, *count)).chain(prior).collect();
-    known.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut left = (excesses + PRIOR_EXCESSES) / 2.0;
-    let middle = known.iter().find(|(_, count)| {
-        left -= count;
-        left < 0.0
-    });
-    let scale = middle.map_or(spread, |(excess, _)| excess / std::f64::consts::LN_2);
+    let known: Vec<(f64, f64)> = tail.iter().map(|(value, count)| (value - from, *count)).collect();
+    let scale = if is_few {
+        // Quantiles of an exponential stand for the excesses of the prior.
+        let prior = (0..PRIOR_EXCESSES as u32).map(|place| {
+            let share = (f64::from(place) + 0.5) / PRIOR_EXCESSES;
+            (-spread * (1.0 - share).ln(), 1.0)
+        });
+        scale_of(known.into_iter().chain(prior).collect())
+    } else {
+        (excesses * scale_of(known) + PRIOR_EXCESSES * spread) / (excesses + PRIOR_EXCESSES)
+    };
     Fitted {
         from,
         // Of few maxima the largest does not show how rare it is.
@@ -238,6 +235,17 @@ fn fit(counts: &BTreeMap<u16, u32>, spread: f64) -> Fitted {
         scale: scale.max(STEP),
         blocks: excesses + PRIOR_EXCESSES,
     }
+}
+
+/// The scale of excesses that fall off exponentially, given each with how many there are of it: their median over ln 2.
+fn scale_of(mut excesses: Vec<(f64, f64)>) -> f64 {
+    excesses.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut left = excesses.iter().map(|(_, count)| count).sum::<f64>() / 2.0;
+    let middle = excesses.iter().find(|(_, count)| {
+        left -= count;
+        left < 0.0
+    });
+    middle.map_or(0.0, |(excess, _)| excess / std::f64::consts::LN_2)
 }
 
 #[cfg(test)]
