@@ -42,6 +42,10 @@ pub const ABSENT_PRESENCE: Bound = Bound::new("max_presence", QUARTER, "of the s
 /// ... is absent where its peers have more than this.
 pub const PEERS_PRESENCE: Bound = Bound::new("min_peer_presence", 1.0 - QUARTER, "of the samples");
 
+/// Payload of a full segment in an Ethernet frame of 1500 bytes. In larger frames fewer segments carry the same bytes, and loss is a larger share
+/// of them than it seems.
+const SEGMENT_BYTES: f64 = 1448.0;
+
 /// One metric of one component in one window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
@@ -304,6 +308,17 @@ impl Case<'_> {
         let is_it =
             |scored: &&ScoredWindow| scored.group == self.surroundings.group && scored.metric == beside;
         self.surroundings.windows.iter().find(is_it)?.reading_of(self.member)
+    }
+
+    /// Of segments that were sent again: their share of all that were sent in their direction, as far as bytes tell how many these were.
+    /// Nothing of all else, or where the traffic is not recorded.
+    pub fn resent_share(&self) -> Option<f64> {
+        if self.reading.metric.role() != Role::Retransmission {
+            return None;
+        }
+        let is_from_clients = self.reading.metric == Metric::RetransFromClients;
+        let traffic = self.reading_of(if is_from_clients { Metric::Rxbyt } else { Metric::Txbyt })?;
+        Some(self.reading.level * SEGMENT_BYTES / traffic.level).filter(|share| share.is_finite())
     }
 
     /// What it did and how long it was in service for it, where that is recorded.

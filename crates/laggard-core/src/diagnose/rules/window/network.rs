@@ -20,7 +20,9 @@ pub(super) const MAX_RESENT: Bound = Bound::new("max_resent", 0.01, "segments/s"
 
 /// Times its peers' segments that are sent again of which a link loses some, whatever the congestion window ...
 pub(super) const MIN_RESENT_RATIO: Bound = Bound::new("min_resent_ratio", THREE_TIMES, "times the peers'");
-/// ... and the share of its peers' window that loss leaves.
+/// ... and the share of all segments, below which loss leaves a window of more than twelve segments: (1.22 / 12)^2.
+pub(super) const MIN_RESENT_SHARE: Bound = Bound::new("min_resent_share", 0.01, "of the segments");
+/// Loss leaves at most this share of its peers' window.
 pub(super) const MAX_HELD_DOWN: Bound = Bound::new("max_held_down", 1.0 - QUARTER, "of the peers' window");
 
 pub(super) fn window_size(case: &Case) -> Option<Numbers> {
@@ -55,10 +57,14 @@ pub(super) fn nothing_resent(case: &Case) -> Option<Numbers> {
 pub(super) fn harmless_resent(case: &Case) -> Option<Numbers> {
     let window = case.congestion().filter(|_| case.relation() == Relation::High)?;
     let seen = &case.reading;
-    (seen.ratio < MIN_RESENT_RATIO.value && window.ratio > MAX_HELD_DOWN.value).then(|| {
+    let share = case.resent_share();
+    let is_rare = share.is_some_and(|share| share < MIN_RESENT_SHARE.value);
+    let is_little = seen.ratio < MIN_RESENT_RATIO.value || is_rare;
+    (is_little && window.ratio > MAX_HELD_DOWN.value).then(|| {
         Numbers::of(&[
             ("level", seen.level),
             ("peers", seen.peer_level),
+            ("share", share.unwrap_or(f64::NAN)),
             ("window", window.level),
             ("peers_window", window.peer_level),
         ])

@@ -312,6 +312,25 @@ fn segments_sent_again_that_hold_no_window_down_are_lost_by_no_link() {
 }
 
 #[test]
+fn rare_loss_that_holds_no_window_down_is_harmless_however_rarely_the_peers_send_again() {
+    // Ten segments a second, of a thousand and of 990.
+    let own = |metric: Metric, traffic: Metric, segments: f64, window: f64| {
+        let cwnd =
+            if metric == Metric::RetransFromClients { Metric::CwndFromClients } else { Metric::CwndToClients };
+        let others = vec![
+            (cwnd, vec![50.0, 50.0, 50.0, 50.0, window]),
+            (traffic, vec![1e6, 1e6, 1e6, 1e6, segments * 1448.0]),
+        ];
+        Asked { others, ..Asked::new(Kind::Server, metric, 1.0, 10.0) }.rule()
+    };
+    let from_clients = |segments, window| own(Metric::RetransFromClients, Metric::Rxbyt, segments, window);
+    assert_eq!([from_clients(1001.0, 50.0), from_clients(1000.0, 50.0)], ["harmless-resent", "differs"]);
+    assert_eq!(from_clients(1001.0, 37.0), "differs", "the window is held down");
+    let to_clients = |traffic| own(Metric::RetransToClients, traffic, 1001.0, 50.0);
+    assert_eq!([to_clients(Metric::Txbyt), to_clients(Metric::Rxbyt)], ["harmless-resent", "differs"]);
+}
+
+#[test]
 fn latency_decides_where_one_device_alone_is_saturated_by_the_same_work() {
     let own = |await_ratio: f64, service: f64, cost: f64, work: f64| {
         let others = vec![(Metric::Work, vec![0.8, 0.8, 0.8, 0.8, work])];
