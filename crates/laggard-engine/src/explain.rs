@@ -1,11 +1,12 @@
 //! Why, and why not: everything that the rules said of one component, in three buckets as in a medical report.
 
 use crate::Session;
-use laggard_core::diagnose::Verdict;
+use laggard_core::diagnose::cause::Cause;
 use laggard_core::diagnose::incident::JudgedMetric;
 use laggard_core::diagnose::rules::episode::Spoken;
 use laggard_core::diagnose::rules::{Numbers, Ruling, Step};
 use laggard_core::diagnose::trace::Tally;
+use laggard_core::diagnose::{Incident, Verdict};
 use laggard_core::ids::{ComponentId, UnixSeconds};
 use laggard_core::model::metric::Domain;
 use laggard_core::model::{Kind, Metric};
@@ -15,6 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Explanation {
     /// The component.
     pub component: ComponentId,
+    /// It is no suspect, and told as an observation by this cause.
+    pub observed: Option<Cause>,
     /// What speaks against it, and why it is that.
     pub found: Vec<Tally>,
     /// What was looked at and is no trouble.
@@ -33,8 +36,14 @@ impl Explanation {
     /// Of a component of a session. Of one that was not asked for, windows in which nothing stood out have left no trace.
     pub fn new(session: &Session, component: ComponentId) -> Explanation {
         let (not_compared, not_recorded) = not_compared(session, component);
+        let explains = |found: &&Incident| found.explains.contains(&component);
+        let is_suspect = session.diagnosis.incidents.iter().any(|incident| explains(&incident));
+        let observation = session.diagnosis.observations.iter().find(explains);
+        let observed = observation.map(|found| found.cause).filter(|_| !is_suspect);
+        let is_told = is_suspect || observed.is_some();
         let mut explanation = Explanation {
             component,
+            observed,
             found: Vec::new(),
             ruled_out: Vec::new(),
             undecided: Vec::new(),
@@ -42,23 +51,23 @@ impl Explanation {
             not_compared,
             not_recorded,
         };
-        let told = session.diagnosis.incidents.iter().chain(&session.diagnosis.observations);
-        let is_told = told.into_iter().any(|incident| incident.explains.contains(&component));
         let tallies = all(session, component);
-        let found: BTreeSet<Metric> = tallies
-            .iter()
-            .filter(|tally| is_told && matches!(tally.ruling, Ruling::Indicts(_)))
-            .filter_map(|tally| tally.metric)
-            .collect();
+        // What speaks against it belongs to a fault that was told; of an observation it was excused.
+        let is_found = |tally: &Tally| match tally.ruling {
+            Ruling::Indicts(_) => is_suspect,
+            Ruling::Observes(_) | Ruling::Explains => is_told,
+            Ruling::Excuses | Ruling::Undecided => false,
+        };
+        let indicts = |tally: &&Tally| matches!(tally.ruling, Ruling::Indicts(_)) && is_found(tally);
+        let found: BTreeSet<Metric> =
+            tallies.iter().filter(indicts).filter_map(|tally| tally.metric).collect();
         for tally in tallies {
             // Windows before it had lasted long enough belong to what was found.
             let is_early = matches!(tally.rule.step, Step::Lasts)
                 && tally.metric.is_some_and(|metric| found.contains(&metric));
             let bucket = match tally.ruling {
                 _ if is_early => &mut explanation.found,
-                Ruling::Indicts(_) | Ruling::Observes(_) | Ruling::Explains if is_told => {
-                    &mut explanation.found
-                }
+                _ if is_found(&tally) => &mut explanation.found,
                 // It differed, and another rule excused it.
                 Ruling::Indicts(_) | Ruling::Observes(_) | Ruling::Explains | Ruling::Excuses => {
                     &mut explanation.ruled_out

@@ -12,8 +12,12 @@ const FASTEST_MS: f64 = 0.05;
 const MAX_BUSY: f64 = 20.0;
 /// Half of all requests are slower than this on no file system that works: the latency is in microseconds.
 const SLOWEST_MS: f64 = 5000.0;
-/// Clocks that differ by less, or by less than two samples, are not told from collectors that were started one after the other.
+/// Clocks that differ by less are not told from collectors that were started one after the other ...
 const MIN_CLOCK_OFFSET_S: i64 = 60;
+/// ... nor by less than so many samples.
+const MIN_OFFSET_SAMPLES: i64 = 2;
+/// A clock that is off is so at both ends: its offsets differ by this share of them at most.
+const MAX_DRIFT: f64 = 0.1;
 
 /// Warns of what is not plausible.
 pub fn check(recording: &Recording, listener: &dyn Listener) {
@@ -60,8 +64,8 @@ fn check_clocks(spans: &BTreeMap<String, (i64, i64)>, interval_s: i64, listener:
     let offset = |span: &(i64, i64)| (span.0 as f64 - first_s, span.1 as f64 - last_s);
     let is_off = |span: &(i64, i64)| {
         let (first, last) = offset(span);
-        let is_alike = (first - last).abs() <= 0.1 * first.abs();
-        is_alike && first.abs() >= MIN_CLOCK_OFFSET_S.max(2 * interval_s) as f64
+        let is_alike = (first - last).abs() <= MAX_DRIFT * first.abs();
+        is_alike && first.abs() >= MIN_CLOCK_OFFSET_S.max(MIN_OFFSET_SAMPLES * interval_s) as f64
     };
     let off: BTreeMap<&String, i64> = spans
         .iter()

@@ -303,6 +303,8 @@ impl Recording {
 
 /// Samples further than this from nearly all others are a clock's fault, not a recording.
 const STRAY_S: i64 = 366 * 86_400;
+/// Where there are more than one in so many of them, they are years of data.
+const RARE: usize = 100;
 
 impl Recording {
     /// Drops a few samples that lie more than a year from the others: one bad timestamp must not stretch the recording.
@@ -319,8 +321,7 @@ impl Recording {
         let is_far = |time: i64| time.abs_diff(middle) > STRAY_S as u64;
         let far = times.iter().filter(|time| is_far(**time)).count();
         let example = times.iter().copied().find(|time| is_far(*time))?;
-        // Years of data are years of data.
-        if far * 100 > times.len() {
+        if far * RARE > times.len() {
             return None;
         }
         for slot in self.series.iter_mut().flatten() {

@@ -14,7 +14,7 @@ use super::pipeline::{Diagnoser, Group};
 use super::rules;
 use super::rules::episode::{Impact, Spoken};
 use super::rules::site::{
-    self, ComponentWindows, Coverage, Explained, GroupCoverage, GroupState, MostJudged,
+    self, ComponentWindows, Coverage, Explained, GroupCoverage, GroupState, MostJudged, Sight,
 };
 use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
 use crate::model::Kind;
@@ -205,25 +205,28 @@ impl Diagnoser {
         let groups = self.roster.groups.ids().zip(members).map(|(group, members)| GroupCoverage {
             members: members.len(),
             judged: members.iter().filter(is_judged).count(),
-            is_blind: self.is_blind(group),
+            sight: self.sight(group),
         });
         let incomplete = &self.config.incomplete;
         let coverage = Coverage {
             groups: groups.collect(),
             incomplete: incomplete.components.len() + usize::from(incomplete.is_of_others),
             never_recorded: self.roster.never_recorded.len(),
+            late: self.late,
+            taken: self.taken,
         };
         site::no_all_clear(&coverage, &self.config.without)
     }
 
-    /// Whether no slowness of a disk would have been found: nothing tells how slow those that work are, or what was tried was not found.
-    fn is_blind(&self, group: GroupId) -> bool {
+    /// How slow disks of a group could have been seen to be.
+    fn sight(&self, group: GroupId) -> Sight {
         let of_group = || self.tracks.iter().filter(|track| track.scorer.group == group);
-        let has_volume = of_group().any(|track| track.scorer.metric.role() == Role::StorageVolume);
-        let is_told = of_group().any(|track| track.calibration.is_some());
-        let is_trained = self.config.thresholds.is_some();
-        !is_trained && has_volume && !is_told
-            || self.probed(group).any(|(probes, judged)| probes.is_blind(&judged))
+        Sight {
+            is_trained: self.config.thresholds.is_some(),
+            has_volume: of_group().any(|track| track.scorer.metric.role() == Role::StorageVolume),
+            is_told: of_group().any(|track| track.calibration.is_some()),
+            is_tried_in_vain: self.probed(group).any(|(probes, judged)| probes.is_blind(&judged)),
+        }
     }
 
     /// What each metric of a group could have seen, and what was judged of it.

@@ -7,8 +7,9 @@ use super::score::ScoredWindow;
 use crate::compare::Score;
 use crate::grid::Window;
 use crate::ids::{GroupId, MemberIndex, Slot, WindowIndex};
+use crate::model::Metric;
+use crate::model::groups::Component;
 use crate::model::metric::{Harm, Role};
-use crate::model::{Kind, Metric};
 use crate::stats::{self, Spread, median};
 use std::collections::BTreeMap;
 
@@ -225,8 +226,8 @@ impl Surroundings<'_> {
 
 /// One component in one window, under judgement in one metric.
 pub struct Case<'a> {
-    /// What it is.
-    pub kind: Kind,
+    /// The component.
+    pub component: &'a Component,
     /// The metric under judgement.
     pub reading: Reading,
     /// Whether any metric of the component has a sample in the window.

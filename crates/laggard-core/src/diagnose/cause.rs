@@ -84,6 +84,32 @@ impl Cause {
             | Cause::Unknown => false,
         }
     }
+
+    /// Whether it says that one disk takes long for its work.
+    pub fn is_slow_disk(self) -> bool {
+        match self {
+            Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow => true,
+            Cause::DiskHog
+            | Cause::NetworkHog
+            | Cause::PacketLoss
+            | Cause::FlappingLink
+            | Cause::SlowLink
+            | Cause::LinkErrors
+            | Cause::CpuStarved
+            | Cause::MemoryPressure
+            | Cause::LostAttachment
+            | Cause::ServerDown
+            | Cause::ControllerFailed
+            | Cause::DrawerError
+            | Cause::ComponentFault
+            | Cause::SingleLunWorkload
+            | Cause::Load
+            | Cause::EverybodySlow
+            | Cause::SlowTogether
+            | Cause::Silent
+            | Cause::Unknown => false,
+        }
+    }
 }
 
 #[cfg(test)]

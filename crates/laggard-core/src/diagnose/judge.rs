@@ -16,8 +16,9 @@ use super::trace::{Tally, Trace};
 use crate::compare::{Score, cost::COST, limp::LIMP};
 use crate::grid::{Grid, Window};
 use crate::ids::{ComponentId, MemberIndex, Slot, Table, UnixSeconds};
+use crate::model::Metric;
+use crate::model::groups::Component;
 use crate::model::metric::Role;
-use crate::model::{Kind, Metric};
 use crate::stats::{self, median};
 
 /// One group in one metric: scores, and what is remembered of them.
@@ -38,9 +39,9 @@ pub struct Track {
 /// What a track's windows are judged by, beside its own metric.
 #[derive(Clone, Copy)]
 pub struct Bench<'a> {
-    /// What the members are.
-    pub kind: Kind,
-    /// Which components they are.
+    /// All components.
+    pub components: &'a Table<ComponentId, Component>,
+    /// Which of them the members are.
     pub members: &'a Table<MemberIndex, ComponentId>,
     /// When they were recorded.
     pub attendance: &'a Attendance,
@@ -133,10 +134,10 @@ impl Track {
             let has_score = scored.scores[row] != Score::Missing;
             if !is_candidate {
                 judged.anomalous[row] = has_score && self.memory.filters[member].push(k, false);
+                judged.indicted[row] = judged.anomalous[row] && self.memory.indicted[member];
                 if self.memory.filters[member].count() == 0 {
                     self.memory.explained[member] = 0.0;
                 }
-                judged.indicted[row] = judged.anomalous[row] && self.memory.indicted[member];
                 if !has_score {
                     judged.unscored.push(row);
                 }
@@ -145,7 +146,7 @@ impl Track {
                 }
             }
             let case = Case {
-                kind: bench.kind,
+                component: &bench.components[component],
                 reading: Reading { movement: self.scorer.movement(member), ..scored.reading(row) },
                 is_recorded,
                 is_silent,
@@ -187,6 +188,10 @@ impl Track {
             if let Some(calibration) = self.calibration.as_mut().filter(|_| decision.has_lasted()) {
                 calibration.note_rare(member);
             }
+            // What was explained is remembered for as long as it goes on.
+            if self.memory.filters[member].count() == 0 {
+                self.memory.explained[member] = 0.0;
+            }
             if decision.ruling == Ruling::Explains {
                 let explained = &mut self.memory.explained[member];
                 *explained = explained.max(case.reading.difference());
@@ -226,7 +231,7 @@ impl Track {
 
     /// Trained thresholds are judged as published: what exceeds them indicts.
     fn decide(&self, case: &Case, exceeds: bool, without: &Without) -> Option<Decision> {
-        if self.scorer.is_trained() && exceeds {
+        if self.scorer.is_trained() && exceeds && without.asks(window::published_rule()) {
             return Some(window::published(case, without));
         }
         window::decide(case, without)
@@ -346,7 +351,7 @@ fn stands_out_early(scored: &ScoredWindow, row: usize, case: &Case, without: &Wi
         ..seen
     };
     let early = Case {
-        kind: case.kind,
+        component: case.component,
         reading,
         is_recorded: case.is_recorded,
         is_silent: case.is_silent,

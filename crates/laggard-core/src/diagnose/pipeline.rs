@@ -260,7 +260,10 @@ pub struct Diagnoser {
     closed_until: UnixSeconds,
     /// Start of the newest slot with a sample.
     newest: Option<UnixSeconds>,
+    /// Samples that came too late ...
     pub(super) late: u64,
+    /// ... and those that did not.
+    pub(super) taken: u64,
     pub(super) gaps: Vec<Gap>,
     pub(super) more_gaps: usize,
     events: Vec<Event>,
@@ -302,6 +305,7 @@ impl Diagnoser {
             closed_until: UnixSeconds(i64::MIN),
             newest: None,
             late: 0,
+            taken: 0,
             gaps: Vec::new(),
             more_gaps: 0,
             events: Vec::new(),
@@ -342,6 +346,7 @@ impl Diagnoser {
         }
         let row = open.rows[track].get_or_insert_with(|| vec![f64::NAN; width]);
         row[member.index()] = sample.value;
+        self.taken += 1;
     }
 
     /// Start of the slot of a moment. Most samples are of the newest slot, and need no division.
@@ -575,7 +580,7 @@ impl Diagnoser {
             return Judged::nothing(scored.members.len());
         };
         let bench = Bench {
-            kind: self.roster.kind(group),
+            components: &self.roster.components,
             members: &self.roster.groups[group].members,
             attendance: &self.groups[group].attendance,
             surroundings: Surroundings {

@@ -63,9 +63,17 @@ pub struct Component {
     pub parts: Vec<Part>,
     /// For attachments: what is attached.
     pub attachment: Option<Attachment>,
+    /// What its disk is, where that was recorded: `flash, 1.6 TB, MODEL`.
+    pub medium: Option<String>,
 }
 
 impl Component {
+    /// A component that depends on nothing, of which nothing else is known.
+    pub fn new(kind: Kind, name: &str) -> Component {
+        let group = GroupId::new(0);
+        Component { name: name.into(), kind, group, parts: Vec::new(), attachment: None, medium: None }
+    }
+
     /// The part of a kind that it depends on, the first if there are several.
     pub fn part(&self, kind: Kind) -> Option<&str> {
         self.parts.iter().find(|part| part.kind == kind).map(|part| part.name.as_str())
@@ -186,11 +194,10 @@ impl Roster {
             let name = medium.map_or(place.group.clone(), |medium| format!("{} ({medium})", place.group));
             group_names.push((name, alike));
             roster.components.push(Component {
-                name: item.name.clone(),
-                kind: place.kind,
-                group: GroupId::new(0),
                 parts: place.parts,
                 attachment: place.attachment,
+                medium: item.medium.clone(),
+                ..Component::new(place.kind, &item.name)
             });
         }
         roster.form_groups(&group_names);
@@ -231,12 +238,6 @@ impl Roster {
     /// The members of a component's peer group, itself among them.
     pub fn peers(&self, component: ComponentId) -> &Table<MemberIndex, ComponentId> {
         &self.groups[self.components[component].group].members
-    }
-
-    /// What the members of a group are.
-    pub fn kind(&self, group: GroupId) -> Kind {
-        let first = self.groups[group].members.iter().next();
-        first.map_or(Kind::Device, |&member| self.components[member].kind)
     }
 }
 

@@ -318,6 +318,9 @@ pub fn undecided_components(session: &Session) -> Vec<(String, String)> {
 /// Why a healthy component is not accused, in one sentence.
 pub fn why_healthy(explanation: &Explanation) -> String {
     let excused = explanation.excused();
+    if let Some(cause) = explanation.observed {
+        return format!("not accused: {} is no fault of it ({})", cause.name(), cause.meaning());
+    }
     if excused.is_empty() {
         return "not accused: in no window did it stand out from its peers".into();
     }

@@ -79,6 +79,9 @@ fn measuring_files() -> Vec<PathBuf> {
         root().join("crates/laggard-engine/src/live.rs"),
         root().join("crates/laggard-engine/src/plan.rs"),
         root().join("crates/laggard-engine/src/plausible.rs"),
+        root().join("crates/laggard-store/src/activity/following.rs"),
+        root().join("crates/laggard-store/src/read.rs"),
+        root().join("crates/laggard-store/src/recording.rs"),
     ];
     while let Some(folder) = pending.pop() {
         for entry in std::fs::read_dir(folder).expect("sources").flatten() {
@@ -98,6 +101,8 @@ fn number(line: &str) -> Option<(&str, &str)> {
         .strip_prefix("const ")?
         .split_once(": ")?;
     let (kind, value) = rest.trim_end_matches(';').split_once(" = ")?;
+    // Of an array, what it is an array of.
+    let kind = kind.trim_start_matches('[').split(';').next().unwrap_or(kind);
     ["f64", "i64", "u32", "u64", "usize"].contains(&kind).then_some((name, value))
 }
 

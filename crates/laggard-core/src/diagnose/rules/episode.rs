@@ -35,7 +35,9 @@ const MIN_IMPACT: Bound = Bound::new("min_impact", 3.5, "persistence times sever
 const IMPACT_OF_WINDOWS: Bound = Bound::new("impact_of_windows", 1.1, "times the square root of the windows");
 /// In a recording of so few windows the bar is the lowest; at twice as many it is that of the windows.
 const FEW_WINDOWS: Bound = Bound::new("few_windows", OVER_AFTER.value, "windows");
-/// Windows of a day, at least: those of `cdf` on its own grid. After a day the bar stays.
+/// After so long the bar stays ...
+const DAY: Bound = Bound::new("day", 86_400.0, "s");
+/// ... and after so many windows at least: those of `cdf` on its own grid.
 const MIN_DAY_WINDOWS: Bound = Bound::new("min_day", 192.0, "windows");
 
 /// Episode rules, in the order in which they are asked.
@@ -303,6 +305,7 @@ pub static RULES: &[Rule] = &[
             MIN_IMPACT,
             IMPACT_OF_WINDOWS,
             FEW_WINDOWS,
+            DAY,
             MIN_DAY_WINDOWS,
             SILENCE_SEVERITY,
             OVER_AFTER,
@@ -579,7 +582,7 @@ impl Impact {
         if self.is_trained {
             return 0.0;
         }
-        let day = (86_400.0 / self.shift_s).max(MIN_DAY_WINDOWS.value);
+        let day = (DAY.value / self.shift_s).max(MIN_DAY_WINDOWS.value);
         let windows = self.windows as f64;
         let rise = ((windows - FEW_WINDOWS.value) / FEW_WINDOWS.value).clamp(0.0, 1.0);
         (IMPACT_OF_WINDOWS.value * windows.min(day).sqrt() * rise).max(MIN_IMPACT.value)

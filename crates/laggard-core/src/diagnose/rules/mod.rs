@@ -106,7 +106,7 @@ pub enum Step {
     /// Site: which of those parts failed together?
     Together(fn(&Site, Vec<Claim>) -> Vec<Claim>),
     /// Site: why are the components behind one part in trouble?
-    SharedCause(fn(&SharedTrouble) -> Option<Cause>),
+    SharedCause(fn(&SharedTrouble) -> Option<Numbers>),
     /// Site: is a load worth a line? A rule that speaks says no.
     Told(fn(&Trouble) -> Option<Numbers>),
     /// Site: is a whole group slow against its own past?

@@ -24,8 +24,8 @@ use crate::model::groups::Component;
 use crate::model::metric::{Domain, Role};
 use crate::model::{Kind, Metric, Part, Roster};
 use parts::{
-    alone, controller_of_servers, dense_part, host_explains, is_unused, lost_attachments, lost_luns, one_job,
-    one_moment, parts_down, reopened,
+    alone, controller_of_servers, controllers_failed, dense_part, host_explains, is_unused, lost_attachments,
+    lost_luns, one_job, one_moment, reopened, servers_down,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,6 +53,8 @@ const MIN_DENSITY_RATIO: Bound = Bound::new("min_density_ratio", 5.0, "times the
 const MIN_COMPONENTS: Bound = Bound::new("min_components", FEWEST_PEERS as f64, "components");
 /// Share of the windows in which it cannot be said whether a component is slow, so that nothing is said of it.
 const MIN_UNCLEAR: Bound = Bound::new("min_unclear", HALF, "of its windows");
+/// Share of the samples that may come too late for an all-clear.
+const MAX_LATE: Bound = Bound::new("max_late", TENTH, "of the samples");
 /// Share of a group that must have been judged for an all-clear.
 const MIN_JUDGED: Bound = Bound::new("min_judged", HALF, "of a group");
 /// A component jitters beyond this coefficient of variation ...
@@ -82,14 +84,24 @@ const MIN_PEERS: Bound = Bound::new("min_peers", FEWEST_PEERS as f64, "members")
 /// groups, components and the all-clear by themselves.
 pub static RULES: &[Rule] = &[
     Rule {
-        id: "part-down",
+        id: "server-down",
         scope: Scope::Site,
-        sentence: "A server or controller that has lost nearly all LUNs that it should serve first is down.",
+        sentence: "A server that has lost nearly all LUNs that it should serve first is down.",
         clause: "{lost} of {luns} LUNs lost",
         origin: "LISA'13, section 5.2.1",
-        bounds: &[DOWN_SHARE, DOWN_LUNS, TOGETHER_WITHIN],
-        ruling: Ruling::Explains,
-        step: Step::Part(parts_down),
+        bounds: &[DOWN_SHARE, DOWN_LUNS, TOGETHER_WITHIN, MIN_UNUSED],
+        ruling: Ruling::Indicts(Some(Cause::ServerDown)),
+        step: Step::Part(servers_down),
+    },
+    Rule {
+        id: "controller-failed",
+        scope: Scope::Site,
+        sentence: "A controller that has lost nearly all LUNs that it should serve first has failed.",
+        clause: "{lost} of {luns} LUNs lost",
+        origin: "LISA'13, section 5.2.1",
+        bounds: &[DOWN_SHARE, DOWN_LUNS, TOGETHER_WITHIN, MIN_UNUSED],
+        ruling: Ruling::Indicts(Some(Cause::ControllerFailed)),
+        step: Step::Part(controllers_failed),
     },
     Rule {
         id: "controller-of-servers",
@@ -98,7 +110,7 @@ pub static RULES: &[Rule] = &[
         clause: "{servers} servers within {seconds} s",
         origin: "LISA'13, table 4",
         bounds: &[MIN_SERVERS, TOGETHER_WITHIN, FEWER_SERVERS, AT_ONCE],
-        ruling: Ruling::Explains,
+        ruling: Ruling::Indicts(Some(Cause::ControllerFailed)),
         step: Step::Together(controller_of_servers),
     },
     Rule {
@@ -148,7 +160,7 @@ pub static RULES: &[Rule] = &[
         clause: "{components} attachments show it",
         origin: "LISA'13, section 5.2.1, table 5",
         bounds: &[MIN_UNUSED, MAX_ALONE, TOGETHER_WITHIN],
-        ruling: Ruling::Explains,
+        ruling: Ruling::Indicts(Some(Cause::LostAttachment)),
         step: Step::Part(lost_attachments),
     },
     Rule {
@@ -185,7 +197,7 @@ pub static RULES: &[Rule] = &[
         id: "unused-paths",
         scope: Scope::Site,
         sentence: "Preferred attachments that are unused while their peers work are lost, also where the paths that took the load were not recorded.",
-        clause: "all preferred attachments are silent or idle",
+        clause: "{count} of {components} preferred attachments are silent or idle",
         origin: "LISA'13, section 5.2.1",
         bounds: &[],
         ruling: Ruling::Indicts(Some(Cause::LostAttachment)),
@@ -195,7 +207,7 @@ pub static RULES: &[Rule] = &[
         id: "drawer-jitter",
         scope: Scope::Site,
         sentence: "Many LUNs of one controller or drawer that jitter together have errors in a drawer.",
-        clause: "most of them jitter",
+        clause: "{count} of {components} jitter",
         origin: "LISA'13, section 5.2.2",
         bounds: &[MIN_JITTERY, MIN_JITTERY_WINDOWS, MIN_VARIATION, MIN_VARIATION_RATIO],
         ruling: Ruling::Indicts(Some(Cause::DrawerError)),
@@ -205,7 +217,7 @@ pub static RULES: &[Rule] = &[
         id: "part-fault",
         scope: Scope::Site,
         sentence: "Components that are slow together behind one part have no busy disk each: the part has a fault.",
-        clause: "most of them are slow",
+        clause: "{count} of {components} are slow",
         origin: "LISA'13, section 7",
         bounds: &[],
         ruling: Ruling::Indicts(Some(Cause::ComponentFault)),
@@ -215,7 +227,7 @@ pub static RULES: &[Rule] = &[
         id: "majority",
         scope: Scope::Site,
         sentence: "A part has the cause that most of its components have.",
-        clause: "most of them have it",
+        clause: "{count} of {components} have it",
         origin: "LISA'13, section 7",
         bounds: &[],
         ruling: Ruling::Explains,
@@ -351,6 +363,16 @@ pub static RULES: &[Rule] = &[
         ruling: Ruling::Undecided,
         step: Step::AllClear(input_lost),
     },
+    Rule {
+        id: "late-samples",
+        scope: Scope::Site,
+        sentence: "Where many samples came too late to be judged, \"nothing suspect\" is not said.",
+        clause: "{late} of {samples} samples came too late",
+        origin: "no false all-clear: docs/methods.md",
+        bounds: &[MAX_LATE],
+        ruling: Ruling::Undecided,
+        step: Step::AllClear(late_samples),
+    },
 ];
 
 /// What a diagnosis rests upon.
@@ -362,6 +384,10 @@ pub struct Coverage {
     pub incomplete: usize,
     /// Components that the topology names, of kinds that were recorded, and of which there is no sample.
     pub never_recorded: usize,
+    /// Samples that came too late to be judged, ...
+    pub late: u64,
+    /// ... and those that did not.
+    pub taken: u64,
 }
 
 /// How many members of a group there are, and how many of them are healthy or suspect.
@@ -371,8 +397,21 @@ pub struct GroupCoverage {
     pub members: usize,
     /// Those that could be judged.
     pub judged: usize,
-    /// Slownesses were put into it, and none is found.
-    pub is_blind: bool,
+    /// How slow its disks could have been seen to be.
+    pub sight: Sight,
+}
+
+/// What tells how slow the disks of a group are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sight {
+    /// Thresholds are trained: what they see was decided in training.
+    pub is_trained: bool,
+    /// What disks moved was recorded ...
+    pub has_volume: bool,
+    /// ... and something that tells how slow they are.
+    pub is_told: bool,
+    /// Slowness was put into the recording, and not even the largest was found.
+    pub is_tried_in_vain: bool,
 }
 
 /// Groups of one or two never can be judged, and are no reason for alarm.
@@ -396,13 +435,22 @@ fn not_all_recorded(coverage: &Coverage) -> Option<Numbers> {
 }
 
 fn blind(coverage: &Coverage) -> Option<Numbers> {
-    let blind = coverage.groups.iter().filter(|group| group.is_blind).count();
+    let is_blind = |sight: &Sight| {
+        let is_untold = !sight.is_trained && sight.has_volume && !sight.is_told;
+        is_untold || sight.is_tried_in_vain
+    };
+    let blind = coverage.groups.iter().filter(|group| is_blind(&group.sight)).count();
     (blind > 0).then(|| Numbers::of(&[("blind", blind as f64), ("groups", coverage.groups.len() as f64)]))
 }
 
 fn input_lost(coverage: &Coverage) -> Option<Numbers> {
     let incomplete = coverage.incomplete;
     (incomplete > 0).then(|| Numbers::of(&[("incomplete", incomplete as f64)]))
+}
+
+fn late_samples(coverage: &Coverage) -> Option<Numbers> {
+    let (late, all) = (coverage.late as f64, (coverage.late + coverage.taken) as f64);
+    (late > MAX_LATE.value * all).then(|| Numbers::of(&[("late", late), ("samples", all)]))
 }
 
 /// The rule that says that nothing suspect is no all-clear, if one does.
@@ -563,6 +611,13 @@ pub struct Claim {
     pub by: Option<&'static Rule>,
 }
 
+impl Claim {
+    /// A claim of one part; its cause is the rule's, or the components' own.
+    fn new(part: Part, explained: Vec<TroubleId>, numbers: Numbers) -> Claim {
+        Claim { part, cause: None, explained, numbers, is_merged: false, by: None }
+    }
+}
+
 /// A LUN that lost its attachments, at one time.
 #[derive(Debug)]
 struct LostLun {
@@ -643,11 +698,14 @@ impl Site<'_> {
                     break;
                 }
                 self.without.note(rule);
+                found.iter_mut().for_each(|claim| claim.cause = rule.ruling.cause());
                 for together in RULES.iter().filter(|rule| self.without.asks(rule)) {
                     if let Step::Together(merge) = together.step {
                         found = merge(self, found);
-                        let merged = found.iter_mut().filter(|claim| claim.is_merged);
-                        merged.for_each(|claim| claim.by = claim.by.or(Some(together)));
+                        for claim in found.iter_mut().filter(|claim| claim.is_merged && claim.by.is_none()) {
+                            claim.by = Some(together);
+                            claim.cause = together.ruling.cause().or(claim.cause);
+                        }
                     }
                 }
                 for claim in found {
@@ -665,6 +723,14 @@ impl Site<'_> {
 
     fn trouble(&self, id: TroubleId) -> Option<&Trouble> {
         self.open.get(&id).or_else(|| self.loads.get(&id))
+    }
+
+    /// The trouble of a claim that explains one, whose cause is its own.
+    fn single(&self, claim: &Claim) -> Option<(TroubleId, &Trouble)> {
+        match claim.explained.as_slice() {
+            [id] if claim.cause.is_none() => Some((*id, self.open.get(id)?)),
+            _ => None,
+        }
     }
 
     fn component(&self, trouble: &Trouble) -> &Component {
@@ -713,42 +779,56 @@ impl Site<'_> {
         let shared = SharedTrouble {
             kind: claim.part.kind,
             most: most.map_or(Cause::Unknown, |(cause, _)| cause),
+            with_most: most.map_or(0, |(_, count)| count),
             components: explained.len(),
             jittery: explained.iter().filter(is_jittery).count(),
             is_unused: explained.iter().all(|trouble| is_preferred(trouble) && is_unused(&trouble.episode)),
         };
-        let speaks = |rule: &'static Rule| {
-            let Step::SharedCause(speaks) = rule.step else { return None };
-            let spoken = Spoken { rule, metric: None, numbers: Numbers::NONE };
-            Some(Named { cause: speaks(&shared)?, spoken: vec![spoken] })
-        };
-        let found = self.without.first(RULES, speaks);
-        found.unwrap_or(Named { cause: Cause::Unknown, spoken: Vec::new() })
+        shared.cause(self.without)
     }
 }
 
 /// The trouble of several components behind one part.
 pub struct SharedTrouble {
     kind: Kind,
-    /// The cause that most of them have.
+    /// The cause that most of them have ...
     most: Cause,
+    /// ... and how many these are.
+    with_most: usize,
     components: usize,
     jittery: usize,
     /// Whether all are preferred attachments that are silent or idle.
     is_unused: bool,
 }
 
-fn unused_paths(shared: &SharedTrouble) -> Option<Cause> {
-    (shared.most == Cause::Unknown && shared.is_unused).then_some(Cause::LostAttachment)
+impl SharedTrouble {
+    /// The cause that the first rule names, or that most of the components have.
+    fn cause(&self, without: &Without) -> Named {
+        let found = without.first(RULES, |rule| {
+            let Step::SharedCause(speaks) = rule.step else { return None };
+            let spoken = Spoken { rule, metric: None, numbers: speaks(self)? };
+            Some(Named { cause: rule.ruling.cause().unwrap_or(self.most), spoken: vec![spoken] })
+        });
+        found.unwrap_or(Named { cause: Cause::Unknown, spoken: Vec::new() })
+    }
+
+    /// So many of all.
+    fn numbers(&self, of: usize) -> Numbers {
+        Numbers::of(&[("count", of as f64), ("components", self.components as f64)])
+    }
 }
 
-fn drawer_jitter(shared: &SharedTrouble) -> Option<Cause> {
+fn unused_paths(shared: &SharedTrouble) -> Option<Numbers> {
+    (shared.most == Cause::Unknown && shared.is_unused).then(|| shared.numbers(shared.components))
+}
+
+fn drawer_jitter(shared: &SharedTrouble) -> Option<Numbers> {
     let is_enclosure = match shared.kind {
         Kind::Controller | Kind::Drawer => true,
         Kind::Server | Kind::Lun | Kind::Attachment | Kind::Device | Kind::Group => false,
     };
     let share = shared.jittery as f64 / shared.components as f64;
-    (is_enclosure && share > MIN_JITTERY.value).then_some(Cause::DrawerError)
+    (is_enclosure && share > MIN_JITTERY.value).then(|| shared.numbers(shared.jittery))
 }
 
 /// Whether a component jitters and its peers do not.
@@ -756,13 +836,12 @@ pub fn jitters(variation: f64, peers: f64) -> bool {
     variation > MIN_VARIATION.value && variation > MIN_VARIATION_RATIO.value * peers
 }
 
-fn part_fault(shared: &SharedTrouble) -> Option<Cause> {
-    matches!(shared.most, Cause::DiskBusy | Cause::DiskStall | Cause::FailSlow)
-        .then_some(Cause::ComponentFault)
+fn part_fault(shared: &SharedTrouble) -> Option<Numbers> {
+    shared.most.is_slow_disk().then(|| shared.numbers(shared.with_most))
 }
 
-fn majority(shared: &SharedTrouble) -> Option<Cause> {
-    Some(shared.most)
+fn majority(shared: &SharedTrouble) -> Option<Numbers> {
+    Some(shared.numbers(shared.with_most))
 }
 
 #[cfg(test)]

@@ -604,7 +604,7 @@ fn replaced(case: &Case) -> Option<Numbers> {
 
 fn idle(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
-    (case.relation() == Relation::Idle && case.kind != Kind::Attachment)
+    (case.relation() == Relation::Idle && case.component.kind != Kind::Attachment)
         .then(|| Numbers::of(&[("level", seen.level), ("peers", seen.peer_level)]))
 }
 
@@ -635,7 +635,7 @@ fn has_more(case: &Case) -> bool {
 
 fn server_volume(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
-    if seen.metric.role() != Role::StorageVolume || case.kind != Kind::Server || !has_more(case) {
+    if seen.metric.role() != Role::StorageVolume || case.component.kind != Kind::Server || !has_more(case) {
         return None;
     }
     let allowed = MIN_SERVER_VOLUME.value * seen.metric.properties().negligible;
@@ -646,7 +646,8 @@ fn server_volume(case: &Case) -> Option<Numbers> {
 fn more_volume(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
     // Less than its peers means that its load went elsewhere.
-    let is_its = seen.metric.role() == Role::StorageVolume && case.kind != Kind::Server && has_more(case);
+    let is_its =
+        seen.metric.role() == Role::StorageVolume && case.component.kind != Kind::Server && has_more(case);
     (is_its && seen.ratio < MIN_VOLUME_RATIO.value)
         .then(|| Numbers::of(&[("ratio", seen.ratio), ("allowed", MIN_VOLUME_RATIO.value)]))
 }

@@ -64,16 +64,30 @@ fn is_loaded(trouble: &Trouble) -> bool {
     trouble.episode.is_mostly(Relation::High)
 }
 
-/// Parts all of whose preferred attachments are lost at one time; the one that explains most first.
-pub(super) fn parts_down(site: &mut Site) -> Vec<Claim> {
-    let mut down = Vec::new();
+/// Servers all of whose preferred attachments are lost at one time.
+pub(super) fn servers_down(site: &mut Site) -> Vec<Claim> {
+    parts_down(site, Kind::Server)
+}
+
+/// Controllers all of whose preferred attachments are lost at one time.
+pub(super) fn controllers_failed(site: &mut Site) -> Vec<Claim> {
+    parts_down(site, Kind::Controller)
+}
+
+/// Parts of a kind that are down. Servers and controllers are found together, since a LUN has both: the part that lost most first.
+fn parts_down(site: &mut Site, kind: Kind) -> Vec<Claim> {
+    let (mut down, mut left) = (Vec::new(), Vec::new());
     while let Some(found) = part_down(site) {
-        let mut explained: Vec<TroubleId> = Vec::new();
-        site.lost.retain(|lost| {
-            let is_found = found.luns.contains(&lost.lun) && found.since.contains(&lost.since);
-            explained.extend(lost.shown.iter().filter(|_| is_found));
-            !is_found
-        });
+        let is_found = |lost: &LostLun| found.luns.contains(&lost.lun) && found.since.contains(&lost.since);
+        let (of_part, others) = std::mem::take(&mut site.lost).into_iter().partition(is_found);
+        let of_part: Vec<LostLun> = of_part;
+        site.lost = others;
+        if found.part.kind != kind {
+            left.extend(of_part);
+            continue;
+        }
+        let mut explained: Vec<TroubleId> =
+            of_part.iter().flat_map(|lost| lost.shown.iter().copied()).collect();
         // What else went quiet with it: attachments that it held as a second choice.
         let seen: Vec<&Trouble> = explained.iter().filter_map(|id| site.open.get(id)).collect();
         let (from, to) = (
@@ -88,17 +102,11 @@ pub(super) fn parts_down(site: &mut Site) -> Vec<Claim> {
         explained.extend(quiet.map(|(id, _)| *id));
         explained.sort_unstable();
         explained.dedup();
-        let cause = if found.part.kind == Kind::Server { Cause::ServerDown } else { Cause::ControllerFailed };
         let numbers = Numbers::of(&[("lost", found.luns.len() as f64), ("luns", found.served as f64)]);
-        down.push(Claim {
-            part: found.part,
-            cause: Some(cause),
-            explained,
-            numbers,
-            is_merged: false,
-            by: None,
-        });
+        down.push(Claim::new(found.part, explained, numbers));
     }
+    site.lost.extend(left);
+    site.lost.sort_by_key(|lost| lost.since);
     down
 }
 
@@ -171,8 +179,7 @@ pub(super) fn controller_of_servers(site: &Site, claims: Vec<Claim>) -> Vec<Clai
         if is_soon || is_at_once {
             let numbers = Numbers::of(&[("servers", count), ("seconds", within_s)]);
             let explained = servers.into_iter().flat_map(|claim| claim.explained).collect();
-            let cause = Some(Cause::ControllerFailed);
-            found.push(Claim { part: controller, cause, explained, numbers, is_merged: true, by: None });
+            found.push(Claim { is_merged: true, ..Claim::new(controller, explained, numbers) });
         } else {
             found.extend(servers);
         }
@@ -198,8 +205,7 @@ pub(super) fn lost_attachments(site: &mut Site) -> Vec<Claim> {
                 _ => Part::new(Kind::Server, &server),
             };
             let numbers = Numbers::of(&[("components", shown.len() as f64)]);
-            let cause = Some(Cause::LostAttachment);
-            claims.push(Claim { part, cause, explained: shown, numbers, is_merged: false, by: None });
+            claims.push(Claim::new(part, shown, numbers));
         }
     }
     claims
@@ -265,17 +271,13 @@ pub(super) fn dense_part(site: &mut Site) -> Vec<Claim> {
         let by_count = a.explained.len().cmp(&b.explained.len());
         by_count.then(a.inside.total_cmp(&b.inside)).then(b.part.kind.cmp(&a.part.kind))
     });
-    let claim = |dense: Dense| Claim {
-        numbers: Numbers::of(&[
+    let claim = |dense: Dense| {
+        let numbers = Numbers::of(&[
             ("explained", dense.explained.len() as f64),
             ("components", dense.components as f64),
             ("density_ratio", dense.inside / dense.outside),
-        ]),
-        part: dense.part,
-        cause: None,
-        explained: dense.explained,
-        is_merged: false,
-        by: None,
+        ]);
+        Claim::new(dense.part, dense.explained, numbers)
     };
     best.map(claim).into_iter().collect()
 }
@@ -283,8 +285,7 @@ pub(super) fn dense_part(site: &mut Site) -> Vec<Claim> {
 pub(super) fn alone(site: &mut Site) -> Vec<Claim> {
     let claim = |(id, trouble): (&TroubleId, &Trouble)| {
         let known = site.component(trouble);
-        let part = Part::new(known.kind, &known.name);
-        Claim { part, cause: None, explained: vec![*id], numbers: Numbers::NONE, is_merged: false, by: None }
+        Claim::new(Part::new(known.kind, &known.name), vec![*id], Numbers::NONE)
     };
     site.open.iter().map(claim).collect()
 }
@@ -335,14 +336,13 @@ fn is_slow(episode: &Episode) -> bool {
 
 /// Slowness of several parts of a group that begins at one moment and is over within the hour: the worst part stands for all.
 pub(super) fn one_moment(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
-    let passing = |claim: &Claim| match claim.explained.as_slice() {
-        [id] if claim.cause.is_none() => site.open.get(id).filter(|trouble| {
-            let episode = &trouble.episode;
-            let lasted_s = episode.last.since(episode.first) as f64;
-            let is_over = !trouble.is_open && lasted_s < TOGETHER_WITHIN.value;
-            !trouble.is_load && episode.domain == Domain::Storage && is_slow(episode) && is_over
-        }),
-        _ => None,
+    let passing = |claim: &Claim| {
+        let (_, trouble) = site.single(claim)?;
+        let episode = &trouble.episode;
+        let lasted_s = episode.last.since(episode.first) as f64;
+        let is_over = !trouble.is_open && lasted_s < TOGETHER_WITHIN.value;
+        let is_disk = episode.domain == Domain::Storage && is_slow(episode);
+        (!trouble.is_load && is_disk && is_over).then_some(trouble)
     };
     let key =
         |claim: &Claim| passing(claim).map(|trouble| (site.component(trouble).group, trouble.episode.first));
@@ -365,25 +365,14 @@ pub(super) fn one_moment(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
         let explained = moment.iter().flat_map(|claim| claim.explained.iter().copied()).collect();
         let numbers = Numbers::of(&[("parts", length as f64)]);
         let worst = moment.into_iter().next();
-        let cause = Some(Cause::SlowTogether);
-        found.extend(worst.map(|worst| Claim {
-            cause,
-            explained,
-            numbers,
-            is_merged: true,
-            by: None,
-            ..worst
-        }));
+        found.extend(worst.map(|worst| Claim { explained, numbers, is_merged: true, by: None, ..worst }));
     }
     found
 }
 
 /// The same trouble of a part again within the day, after it was over.
 pub(super) fn reopened(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
-    let single = |claim: &Claim| match claim.explained.as_slice() {
-        [id] if claim.cause.is_none() => site.open.get(id).filter(|trouble| !trouble.is_load),
-        _ => None,
-    };
+    let single = |claim: &Claim| site.single(claim).map(|(_, trouble)| trouble).filter(|own| !own.is_load);
     let sort = |trouble: &Trouble| (trouble.component, trouble.episode.domain, site.own_cause(trouble).cause);
     let (mut ordered, mut found): (Vec<Claim>, Vec<Claim>) =
         claims.into_iter().partition(|claim| single(claim).is_some());
@@ -422,10 +411,7 @@ fn may_cause(host: Cause, consequence: Cause) -> bool {
 }
 
 pub(super) fn host_explains(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
-    let own = |claim: &Claim| match claim.explained.as_slice() {
-        [id] if claim.cause.is_none() => site.open.get(id).map(|trouble| (*id, trouble)),
-        _ => None,
-    };
+    let own = |claim: &Claim| site.single(claim);
     let cause = |trouble: &Trouble| site.own_cause(trouble).cause;
     let mut consequences: BTreeMap<TroubleId, Vec<TroubleId>> = BTreeMap::new();
     let hosts: Vec<(TroubleId, &Trouble)> =

@@ -282,7 +282,7 @@ fn lost(server: &str, luns: usize, since_s: i64) -> Vec<(String, Episode)> {
 
 #[test]
 fn a_server_is_down_if_nine_tenths_of_its_luns_are_lost() {
-    assert_eq!(explained(&lost("fs5", 6, 1000)), [("fs5".into(), "part-down")], "six of six");
+    assert_eq!(explained(&lost("fs5", 6, 1000)), [("fs5".into(), "server-down")], "six of six");
     assert_eq!(explained(&lost("fs5", 5, 1000)), [("fs5".into(), "lost-attachment")], "five of six");
 }
 
@@ -331,24 +331,28 @@ fn a_server_is_named_before_the_controller_that_has_no_other() {
         [[luns]]\nnames = \"[00-02]\"\ncontroller = \"ddn1\"\nservers = \"fs[1-2]\"\n";
     let silent = ["ddn1.00.fs1", "ddn1.01.fs1", "ddn1.02.fs1"].map(|name| (name, Relation::Silent));
     let taking = ["ddn1.00.fs2", "ddn1.01.fs2", "ddn1.02.fs2"].map(|name| (name, Relation::High));
-    assert_eq!(explained_alone(text, &[silent, taking].concat()), [("fs1".into(), "part-down")]);
+    assert_eq!(explained_alone(text, &[silent, taking].concat()), [("fs1".into(), "server-down")]);
 }
 
 #[test]
 fn nothing_suspect_is_said_only_where_all_that_can_be_compared_was() {
     let says = |groups: &[(usize, usize)]| {
         let coverage =
-            |&(members, judged): &(usize, usize)| GroupCoverage { members, judged, is_blind: false };
-        let coverage =
-            Coverage { groups: groups.iter().map(coverage).collect(), incomplete: 0, never_recorded: 0 };
+            |&(members, judged): &(usize, usize)| GroupCoverage { members, judged, sight: Sight::default() };
+        let coverage = Coverage { groups: groups.iter().map(coverage).collect(), ..Coverage::default() };
         let is_lost = Coverage { incomplete: 1, ..coverage.clone() };
         assert!(no_all_clear(&is_lost, &Without::default()).is_some(), "samples were lost");
-        let mut is_blind = coverage.clone();
-        is_blind.groups.iter_mut().take(1).for_each(|group| group.is_blind = true);
-        assert!(
-            groups.is_empty() || no_all_clear(&is_blind, &Without::default()).is_some(),
-            "it saw nothing"
-        );
+        let sees = |sight: Sight| {
+            let mut coverage = coverage.clone();
+            coverage.groups.iter_mut().take(1).for_each(|group| group.sight = sight);
+            groups.is_empty() || no_all_clear(&coverage, &Without::default()).is_none()
+        };
+        let volumes = Sight { has_volume: true, ..Sight::default() };
+        assert!(groups.is_empty() || !sees(Sight { is_tried_in_vain: true, ..Sight::default() }));
+        assert!(groups.is_empty() || !sees(volumes), "nothing tells how slow disks are");
+        let is_seen = no_all_clear(&coverage, &Without::default()).is_none();
+        assert!(is_seen == sees(Sight { is_told: true, ..volumes }) || groups.is_empty());
+        assert!(is_seen == sees(Sight { is_trained: true, ..volumes }) || groups.is_empty());
         no_all_clear(&coverage, &Without::default()).is_none()
     };
     assert!(says(&[(9, 9)]) && says(&[(9, 9), (2, 0)]), "single machines are never compared");
@@ -359,11 +363,25 @@ fn nothing_suspect_is_said_only_where_all_that_can_be_compared_was() {
 #[test]
 fn where_most_of_the_topology_was_never_recorded_nothing_suspect_is_not_said() {
     let says = |never_recorded: usize| {
-        let groups = vec![GroupCoverage { members: 4, judged: 4, is_blind: false }];
-        no_all_clear(&Coverage { groups, incomplete: 0, never_recorded }, &Without::default())
+        no_all_clear(&Coverage { never_recorded, ..four_judged() }, &Without::default())
     };
     assert!(says(4).is_none());
     assert_eq!(says(5).map(|spoken| spoken.rule.id), Some("not-all-recorded"));
+}
+
+/// A group of four, all judged.
+fn four_judged() -> Coverage {
+    let groups = vec![GroupCoverage { members: 4, judged: 4, sight: Sight::default() }];
+    Coverage { groups, ..Coverage::default() }
+}
+
+#[test]
+fn where_many_samples_came_too_late_nothing_suspect_is_not_said() {
+    let says = |late: u64| {
+        no_all_clear(&Coverage { late, taken: 900, ..four_judged() }, &Without::default())
+            .map(|spoken| spoken.rule.id)
+    };
+    assert_eq!([says(100), says(101)], [None, Some("late-samples")]);
 }
 
 #[test]
@@ -405,7 +423,7 @@ fn a_server_that_was_down_is_not_dated_by_what_it_lost_before() {
         lost.push((lost[0].0.clone(), early));
         let roster = roster();
         let found = explain(&roster, faults(&roster, &lost), &Without::default()).0;
-        let down = found.iter().find(|found| found.rule.id == "part-down").expect("it is down");
+        let down = found.iter().find(|found| found.rule.id == "server-down").expect("it is down");
         down.troubles.iter().map(|trouble| trouble.episode.first).min()
     };
     assert_eq!(server(lost("fs5", 6, 10_000)), Some(UnixSeconds(10_000)));
@@ -519,28 +537,24 @@ fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs(
 
 #[test]
 fn causes_of_several_components_behind_one_part() {
-    let shared = |kind: Kind, most: Cause, jittery: usize, is_unused: bool| SharedTrouble {
-        kind,
-        most,
-        components: 4,
-        jittery,
-        is_unused,
+    let named = |kind: Kind, most: Cause, jittery: usize, is_unused: bool| {
+        let shared = SharedTrouble { kind, most, with_most: 3, components: 4, jittery, is_unused };
+        let named = shared.cause(&Without::default());
+        (named.cause, named.spoken[0].rule.id)
     };
-    let of = |most: Cause, is_unused: bool| unused_paths(&shared(Kind::Server, most, 0, is_unused));
-    assert_eq!(of(Cause::Unknown, true), Some(Cause::LostAttachment));
-    assert_eq!([of(Cause::Unknown, false), of(Cause::DiskBusy, true)], [None, None]);
-    let jitter =
-        |kind: Kind, jittery: usize| drawer_jitter(&shared(kind, Cause::ComponentFault, jittery, false));
-    assert_eq!(jitter(Kind::Controller, 3), Some(Cause::DrawerError));
-    assert_eq!(jitter(Kind::Drawer, 3), Some(Cause::DrawerError));
-    assert_eq!(jitter(Kind::Controller, 2), None, "half is not most");
-    assert_eq!(jitter(Kind::Server, 4), None);
-    let fault = |most: Cause| part_fault(&shared(Kind::Server, most, 0, false));
+    let unused = |most: Cause, is_unused: bool| named(Kind::Server, most, 0, is_unused);
+    assert_eq!(unused(Cause::Unknown, true), (Cause::LostAttachment, "unused-paths"));
+    assert_eq!(unused(Cause::Unknown, false), (Cause::Unknown, "majority"));
+    assert_eq!(unused(Cause::PacketLoss, true), (Cause::PacketLoss, "majority"));
+    let jitter = |kind: Kind, jittery: usize| named(kind, Cause::ComponentFault, jittery, false).0;
+    assert_eq!(jitter(Kind::Controller, 3), Cause::DrawerError);
+    assert_eq!(jitter(Kind::Drawer, 3), Cause::DrawerError);
+    assert_eq!(jitter(Kind::Controller, 2), Cause::ComponentFault, "half is not most");
+    assert_eq!(jitter(Kind::Server, 4), Cause::ComponentFault);
     for most in [Cause::DiskBusy, Cause::FailSlow, Cause::DiskStall] {
-        assert_eq!(fault(most), Some(Cause::ComponentFault));
+        assert_eq!(named(Kind::Server, most, 0, false), (Cause::ComponentFault, "part-fault"));
     }
-    assert_eq!(fault(Cause::SingleLunWorkload), None);
-    assert_eq!(majority(&shared(Kind::Server, Cause::NetworkHog, 0, false)), Some(Cause::NetworkHog));
+    assert_eq!(named(Kind::Server, Cause::SingleLunWorkload, 0, false).1, "majority");
 }
 
 #[test]

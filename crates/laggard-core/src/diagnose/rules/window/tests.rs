@@ -9,6 +9,7 @@ use crate::diagnose::threshold::Policy;
 use crate::grid::Params;
 use crate::ids::{GroupId, MemberIndex, Slot, WindowIndex};
 use crate::model::Metric;
+use crate::model::groups::Component;
 
 const MEMBER: usize = 4;
 const PARAMS: Params = Params { interval_s: 1, smoothing: 1, size: 8, shift: 8, k: 3 };
@@ -91,7 +92,7 @@ impl Asked {
         });
         let seen = windows[0].reading_of(MemberIndex::new(MEMBER)).expect("it took part");
         let case = Case {
-            kind: self.kind,
+            component: &Component::new(self.kind, "disk5"),
             reading: Reading { score: Score::Exact(9.0), threshold: 1.0, movement: self.movement, ..seen },
             is_recorded: self.is_recorded,
             is_silent: !self.is_recorded && seen.presence == 0.0,
@@ -127,7 +128,7 @@ fn a_score_within_the_threshold_is_no_difference() {
     let seen = windows[0].reading_of(MemberIndex::new(MEMBER)).unwrap();
     let with = |score: f64| {
         let case = Case {
-            kind: Kind::Device,
+            component: &Component::new(Kind::Device, "disk5"),
             reading: Reading { score: Score::Exact(score), threshold: 1.0, ..seen },
             is_recorded: true,
             is_silent: false,
@@ -315,8 +316,11 @@ fn segments_sent_again_that_hold_no_window_down_are_lost_by_no_link() {
 fn rare_loss_that_holds_no_window_down_is_harmless_however_rarely_the_peers_send_again() {
     // Ten segments a second, of a thousand and of 990.
     let own = |metric: Metric, traffic: Metric, segments: f64, window: f64| {
-        let cwnd =
-            if metric == Metric::RetransFromClients { Metric::CwndFromClients } else { Metric::CwndToClients };
+        let cwnd = if metric == Metric::RetransFromClients {
+            Metric::CwndFromClients
+        } else {
+            Metric::CwndToClients
+        };
         let others = vec![
             (cwnd, vec![50.0, 50.0, 50.0, 50.0, window]),
             (traffic, vec![1e6, 1e6, 1e6, 1e6, segments * 1448.0]),
@@ -414,7 +418,7 @@ fn a_case_knows_every_metric_of_its_window() {
     let mut context = Context::default();
     context.keep(&window(Metric::Tps, &[1.0, 1.0, 1.0, 1.0, 3.0]), Slot(16));
     let case = Case {
-        kind: Kind::Device,
+        component: &Component::new(Kind::Device, "disk5"),
         reading: windows[0].reading_of(MemberIndex::new(MEMBER)).unwrap(),
         is_recorded: true,
         is_silent: false,
@@ -648,7 +652,7 @@ fn a_component_is_absent_below_a_quarter_of_its_samples_where_peers_have_most() 
         let scored = window(Metric::Await, &[5.0; 5]);
         let seen = scored.reading_of(MemberIndex::new(MEMBER)).unwrap();
         let case = Case {
-            kind: Kind::Device,
+            component: &Component::new(Kind::Device, "disk5"),
             reading: Reading { presence, peer_presence, ..seen },
             is_recorded: true,
             is_silent: false,

@@ -207,7 +207,9 @@ pub(super) fn asked_for(case: &Case) -> Option<Numbers> {
     let is_asked = match seen.metric.role() {
         Role::Work => has_more(case),
         // Of a server without books, only the network says where a volume comes from.
-        Role::StorageVolume => has_more(case) && case.kind == Kind::Server && case.account().is_none(),
+        Role::StorageVolume => {
+            has_more(case) && case.component.kind == Kind::Server && case.account().is_none()
+        }
         Role::StorageLatency
         | Role::NetworkVolume
         | Role::Congestion
@@ -226,7 +228,8 @@ pub(super) fn asked_for(case: &Case) -> Option<Numbers> {
     let by_network = extra.by_network();
     let is_told = peers.by_network() >= MIN_ACCOUNTED.value;
     let is_by_network = by_network >= MIN_BY_NETWORK.value;
-    let is_own = case.kind == Kind::Server && !is_by_network && (is_told || is_other_kind(&extra, &peers));
+    let is_own =
+        case.component.kind == Kind::Server && !is_by_network && (is_told || is_other_kind(&extra, &peers));
     let is_of_work = seen.metric.role() == Role::Work;
     (is_by_network || is_of_work && !is_own).then(|| {
         Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("by_network", by_network)])
