@@ -171,7 +171,7 @@ impl fmt::Display for Warning {
             }
             Warning::LatencyUnit { middle_ms, unit, .. } => write!(
                 f,
-                "half of all await values are {} {middle_ms:.3} ms, which no device has, or not one that is so busy. State their unit: --csv …,await=COLUMN:{unit}, or :ms if it is so",
+                "half of all await values are {} {middle_ms:.3} ms, which no turning disk has, or no device that is so busy. State their unit: --csv …,await=COLUMN:{unit}, or :ms if it is so",
                 if *unit == "s" { "below" } else { "above" },
             ),
             Warning::ClockOff { folded, largest_s, .. } => write!(

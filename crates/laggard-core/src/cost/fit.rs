@@ -31,6 +31,10 @@ const WORTH_REQUESTS: f64 = 0.85;
 /// told apart, and both count.
 const WIDE_SIZES: f64 = 16.0;
 
+/// A direction with less than this share of the bytes costs what the other does: journal writes that are the same everywhere would
+/// stand for the time that saturated disks are busy, whatever they read.
+const MIN_DIRECTION: f64 = 0.05;
+
 // Places of the coefficients: bytes first.
 const READ_BYTES: usize = 0;
 const WRITE_BYTES: usize = 1;
@@ -53,6 +57,26 @@ fn model(cost: &Vector) -> Model {
 /// What the work of peers usually costs; nothing where no row has any work. The idle share is the share of the time in service that is not
 /// told from none.
 pub fn fit(rows: &[Row], idle_share: f64) -> Option<Model> {
+    let mut moved = Load::default();
+    rows.iter().for_each(|row| moved.add(&row.load));
+    let few = MIN_DIRECTION * moved.bytes();
+    if moved.read_bytes >= few && moved.write_bytes >= few {
+        return fit_directions(rows, idle_share);
+    }
+    // All of it in one direction, and the other costs the same.
+    let one_way: Vec<Row> = rows
+        .iter()
+        .map(|row| {
+            let (writes, write_bytes) = (row.load.transactions(), row.load.bytes());
+            Row { load: Load { writes, write_bytes, ..Load::default() }, ..*row }
+        })
+        .collect();
+    let Model { write, .. } = fit_directions(&one_way, idle_share)?;
+    Some(Model { read: write, write })
+}
+
+/// The same, each direction with a cost of its own.
+fn fit_directions(rows: &[Row], idle_share: f64) -> Option<Model> {
     let has_bytes = rows.iter().any(|row| row.load.bytes() > 0.0);
     let has_requests = rows.iter().any(|row| row.load.transactions() > 0.0);
     match (has_bytes, has_requests) {

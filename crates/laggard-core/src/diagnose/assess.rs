@@ -1,6 +1,7 @@
 //! The operator's state as a diagnosis: what is in trouble enough to be worth an administrator's time, what cannot be judged.
 
 use super::budget::power::{Judged, Power as Probes, Visible};
+use super::budget::{Calibration, KNOWN_AFTER, Rarity};
 use super::cause::Cause;
 use super::evidence::Episode;
 use super::gaps::{Gap, GapReason};
@@ -10,7 +11,7 @@ use super::incident::{
 use super::judge::Track;
 use super::past::SlowTime;
 use super::persistence::Trouble;
-use super::pipeline::{Diagnoser, Group};
+use super::pipeline::{Diagnoser, Group, Place};
 use super::rules;
 use super::rules::episode::{Impact, Spoken};
 use super::rules::site::{
@@ -18,7 +19,7 @@ use super::rules::site::{
 };
 use crate::ids::{ComponentId, GroupId, Table, UnixSeconds};
 use crate::model::Kind;
-use crate::model::metric::Role;
+use crate::model::metric::{Domain, Role};
 use std::collections::{HashMap, HashSet};
 
 /// When a component was in trouble, one after the other; what overlaps is one time.
@@ -34,6 +35,12 @@ fn times_of(troubles: &[Trouble], component: ComponentId) -> Vec<(UnixSeconds, U
         }
     }
     times
+}
+
+/// Whether a trouble is slowness that began when nothing was known of chance.
+pub(super) fn is_early_slowness(episode: &Episode, origin: UnixSeconds) -> bool {
+    let known_from = origin.plus(KNOWN_AFTER.value as i64);
+    episode.domain == Domain::Storage && !episode.is_calibrated() && episode.first < known_from
 }
 
 impl Diagnoser {
@@ -80,8 +87,11 @@ impl Diagnoser {
     fn troubles(&self) -> (Vec<Trouble>, Vec<Excused>) {
         let (mut troubles, mut excused) = (Vec::new(), Vec::new());
         for (component, history) in self.histories.enumerate() {
-            for trouble in history.troubles(component) {
+            for mut trouble in history.troubles(component) {
                 let group = self.roster.components[component].group;
+                if let Some(rarity) = self.rarity_of_early(component, &trouble) {
+                    (trouble.episode.is_rare, trouble.episode.rarity) = (true, Some(rarity));
+                }
                 match self.not_reported(group, &trouble.episode) {
                     Some(by) => excused.push(Excused { component, by, episode: trouble.episode }),
                     None => troubles.push(trouble),
@@ -91,10 +101,24 @@ impl Diagnoser {
         (troubles, excused)
     }
 
+    /// How rare a slowness is that began when nothing was known of chance: what was learnt since tells it.
+    fn rarity_of_early(&self, component: ComponentId, trouble: &Trouble) -> Option<Rarity> {
+        let Place { group, member } = self.places[component];
+        if trouble.is_load || trouble.episode.is_rare || !is_early_slowness(&trouble.episode, self.grid().origin) {
+            return None;
+        }
+        let of_group = self.tracks.iter().filter(|track| track.scorer.group == group);
+        of_group.filter_map(|track| track.calibration.as_ref()?.rarity_of_early(member)).next()
+    }
+
     /// The rule that says that a trouble in a group is not worth a report, if one does.
     fn not_reported(&self, group: GroupId, episode: &Episode) -> Option<Spoken> {
         let (windows, is_trained) = (self.groups[group].windows, self.config.thresholds.is_some());
-        let impact = Impact::new(episode, windows, self.shift_s(), is_trained);
+        let mut of_group = self.tracks.iter().filter(|track| track.scorer.group == group);
+        let knows_chance =
+            of_group.any(|track| track.calibration.as_ref().is_some_and(Calibration::is_known));
+        let is_early = knows_chance && is_early_slowness(episode, self.grid().origin);
+        let impact = Impact { is_early, ..Impact::new(episode, windows, self.shift_s(), is_trained) };
         impact.excused(&self.config.without)
     }
 
@@ -234,7 +258,8 @@ impl Diagnoser {
         let (windows, shift_s) = (self.groups[group].windows, self.shift_s());
         let tracks = self.tracks.iter().filter(move |track| track.scorer.group == group);
         tracks.filter_map(move |track| {
-            Some((track.power()?, Judged { windows, shift_s, without: &self.config.without }))
+            let calibration = track.calibration.as_ref();
+            Some((track.power()?, Judged { windows, shift_s, without: &self.config.without, calibration }))
         })
     }
 
@@ -270,6 +295,7 @@ impl Diagnoser {
             most_judged,
             recorded: windows_of(known.attendance.recorded_slots()),
             compared: known.windows,
+            longest_uncompared: windows_of(known.longest_uncompared),
             since_compared: windows_of((self.newest_slot().0 + 1).saturating_sub(known.compared_until.0)),
         };
         site::undecided(&state, &self.config.without)

@@ -7,7 +7,7 @@ use super::score::ScoredWindow;
 use crate::compare::Score;
 use crate::grid::Window;
 use crate::ids::{GroupId, MemberIndex, Slot, WindowIndex};
-use crate::model::Metric;
+use crate::model::{Kind, Metric};
 use crate::model::groups::Component;
 use crate::model::metric::{Harm, Role};
 use crate::stats::{self, Spread, median};
@@ -234,6 +234,8 @@ pub struct Case<'a> {
     pub is_recorded: bool,
     /// Whether its silence is judged: no metric has a sample, and thresholds come from the peers. Trained ones judge only scores.
     pub is_silent: bool,
+    /// Whether it is silent and samples of it were lost on the way.
+    pub is_incomplete: bool,
     /// Whether another member joined about when this one fell silent.
     pub is_replaced: bool,
     /// Which window.
@@ -332,6 +334,14 @@ impl Case<'_> {
     pub fn by_load(&self) -> Option<f64> {
         let account = self.account().filter(|_| self.reading.metric.role() == Role::Work)?;
         Some(account.by_load(self.reading.peer_level)).filter(|share| !share.is_nan())
+    }
+
+    /// Whether a disk has no latency where its peers have one, and nothing tells whether it is busy: it is idle, or hangs. An attachment
+    /// without requests has lost its load.
+    pub fn may_hang(&self) -> bool {
+        let is_disk = self.reading.metric.role() == Role::StorageLatency;
+        let is_path = self.component.kind == Kind::Attachment;
+        is_disk && !is_path && self.is_recorded && self.is_absent() && self.account().is_none()
     }
 
     /// How its level relates to its peers', whatever the difference.

@@ -65,6 +65,8 @@ pub struct Evidence {
     pub to: UnixSeconds,
     /// Anomalous windows.
     pub windows: u32,
+    /// Those of them that speak against the component; the others only explain.
+    pub indicting: u32,
     /// The worst window.
     pub peak: Observation,
     log_severity: f64,
@@ -82,6 +84,7 @@ impl Evidence {
             from: first.from,
             to: first.to,
             windows: 0,
+            indicting: 0,
             peak: first,
             log_severity: 0.0,
             log_ratio: 0.0,
@@ -214,10 +217,10 @@ impl Episode {
         let is_new = self.evidence.is_empty();
         self.first = if is_new { onset } else { self.first.min(onset) };
         self.last = if is_new { seen.to } else { self.last.max(seen.to) };
-        self.evidence
-            .entry(metric)
-            .and_modify(|known| known.add(seen))
-            .or_insert_with(|| Evidence::new(method, seen));
+        self.observe_context(metric, method, seen);
+        if let Some(known) = self.evidence.get_mut(&metric) {
+            known.indicting += 1;
+        }
     }
 
     /// Adds a window that shows what else was to be seen: it does not date the trouble.

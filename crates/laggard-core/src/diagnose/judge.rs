@@ -55,6 +55,8 @@ pub struct Bench<'a> {
     pub without: &'a Without,
     /// Components of which every window is explained, also where nothing stands out.
     pub asked: &'a [ComponentId],
+    /// Components of which samples were lost on the way, ascending.
+    pub incomplete: &'a [ComponentId],
     /// False alarms that the site accepts ...
     pub budget: Rate,
     /// ... and the parts that may raise them.
@@ -132,6 +134,8 @@ impl Track {
             let is_rare = rarity.is_some_and(|seen| window::margin(&seen) >= 0.0);
             let is_candidate = scored.exceeds(row) || is_silent || is_rare || all_are_candidates;
             let has_score = scored.scores[row] != Score::Missing;
+            // Without a latency it may hang.
+            let is_candidate = is_candidate || !has_score && scored.metric.role() == Role::StorageLatency;
             if !is_candidate {
                 judged.anomalous[row] = has_score && self.memory.filters[member].push(k, false);
                 judged.indicted[row] = judged.anomalous[row] && self.memory.indicted[member];
@@ -150,6 +154,7 @@ impl Track {
                 reading: Reading { movement: self.scorer.movement(member), ..scored.reading(row) },
                 is_recorded,
                 is_silent,
+                is_incomplete: is_silent && bench.incomplete.binary_search(&component).is_ok(),
                 is_replaced: is_silent && last_seen.is_some_and(|slot| self.is_replaced(slot)),
                 window: scored.index,
                 member,
@@ -179,6 +184,7 @@ impl Track {
             }
             let is_judged = (has_score || is_silent) && decision.ruling != Ruling::Undecided;
             match (has_score, is_different) {
+                _ if decision.is_unclear() => judged.unclear.push(row),
                 (true, _) if decision.ruling == Ruling::Undecided => judged.unclear.push(row),
                 (false, false) => judged.unscored.push(row),
                 (true, _) | (false, true) => {}
@@ -355,6 +361,7 @@ fn stands_out_early(scored: &ScoredWindow, row: usize, case: &Case, without: &Wi
         reading,
         is_recorded: case.is_recorded,
         is_silent: case.is_silent,
+        is_incomplete: case.is_incomplete,
         is_replaced: false,
         window: case.window,
         member: case.member,

@@ -3,6 +3,7 @@
 //! Order only: what decides stands in [rules](super::rules). Memory is bounded by the components and the windows, not by the
 //! length of the recording. What comes out depends on the samples only, never on how they were cut into chunks.
 
+use super::assess::is_early_slowness;
 use super::budget::Rate;
 use super::case::{Context, Surroundings};
 use super::evidence::Episode;
@@ -216,8 +217,12 @@ pub(super) struct Group {
     gathering: Option<Gathering>,
     /// Windows that were gathered.
     pub(super) windows: u64,
-    /// The first slot after the last window in which members were compared.
+    /// The first slot after the last window in which members were compared ...
     pub(super) compared_until: Slot,
+    /// ... and the slots that had been recorded by then.
+    recorded_until: u64,
+    /// The most slots that were recorded between two such windows.
+    pub(super) longest_uncompared: u64,
     pub(super) attendance: Attendance,
     context: Context,
     /// What each member did and how long it took, where that is recorded.
@@ -228,6 +233,21 @@ pub(super) struct Group {
     pub(super) past: Past,
 }
 
+impl Group {
+    /// Members were compared in a window.
+    fn note_compared(&mut self, from: Slot, until: Slot) {
+        let recorded = self.attendance.recorded_slots();
+        if from > self.compared_until {
+            // What was recorded since, without the window itself.
+            let since = recorded.saturating_sub(self.recorded_until).saturating_sub(until.0 - from.0);
+            self.longest_uncompared = self.longest_uncompared.max(since);
+        }
+        if until > self.compared_until {
+            (self.compared_until, self.recorded_until) = (until, recorded);
+        }
+    }
+}
+
 struct OpenSlot {
     start: UnixSeconds,
     /// A row for each track, where there is one.
@@ -236,9 +256,9 @@ struct OpenSlot {
 
 /// Where a component stands: all that a sample needs of the roster.
 #[derive(Clone, Copy)]
-struct Place {
-    group: GroupId,
-    member: MemberIndex,
+pub(super) struct Place {
+    pub(super) group: GroupId,
+    pub(super) member: MemberIndex,
 }
 
 /// The operator.
@@ -247,7 +267,7 @@ pub struct Diagnoser {
     /// Of the main method, on this grid.
     pub(super) params: Params,
     pub(super) roster: Roster,
-    places: Table<ComponentId, Place>,
+    pub(super) places: Table<ComponentId, Place>,
     pub(super) tracks: Vec<Track>,
     /// By group and metric: index of the track.
     track_of: Table<GroupId, [Option<usize>; Metric::COUNT]>,
@@ -284,6 +304,8 @@ impl Diagnoser {
             gathering: None,
             windows: 0,
             compared_until: Slot(0),
+            recorded_until: 0,
+            longest_uncompared: 0,
             attendance: Attendance::new(members),
             context: Context::default(),
             ledger: None,
@@ -593,13 +615,14 @@ impl Diagnoser {
             grid: self.grid(),
             without: &self.config.without,
             asked: &self.config.asked,
+            incomplete: &self.config.incomplete.components,
             budget: self.config.budget,
             parts: self.roster.components.len(),
         };
         let track = &mut self.tracks[track];
         let last = Slot(track.scorer.schedule().to(scored.index).0 - 1);
         let judged = track.judge(scored, bench, &mut self.trace);
-        self.groups[group].compared_until = self.groups[group].compared_until.max(Slot(last.0 + 1));
+        self.groups[group].note_compared(track.scorer.schedule().from(scored.index), Slot(last.0 + 1));
         self.gather(Schedule::new(self.params).filling_at(last), scored, &judged);
         judged
     }
@@ -701,9 +724,12 @@ impl Diagnoser {
         let windows = self.groups[group].windows;
         let (without, shift_s) = (self.config.without.clone(), self.shift_s());
         let is_trained = self.config.thresholds.is_some();
+        let origin = self.grid().origin;
         let excused = |episode: &Episode| {
-            let impact = Impact::new(episode, windows, shift_s, is_trained);
-            impact.excused(&without)
+            // What is learnt later may show that a slowness of the first hour was rare.
+            let is_early = is_early_slowness(episode, origin) && !is_trained;
+            let impact = Impact { is_early, ..Impact::new(episode, windows, shift_s, is_trained) };
+            impact.excused(&without).filter(|_| !is_early)
         };
         let mut ranking = Vec::new();
         for (member, known) in members.enumerate() {
@@ -712,6 +738,10 @@ impl Diagnoser {
             let history = &mut self.histories[component];
             history.windows.judged += u64::from(state != State::Undecided);
             history.windows.unclear += u64::from(known.is_unclear);
+            if state != State::Undecided || known.is_unclear {
+                let now = &mut history.windows.unclear_now;
+                *now = if known.is_unclear { *now + 1 } else { 0 };
+            }
             if self.groups[group].attendance.last_seen(member).is_some() {
                 history.windows.present += 1;
                 let is_partial = known.compared != compared;

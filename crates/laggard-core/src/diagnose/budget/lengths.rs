@@ -23,6 +23,11 @@ const BRIEF: usize = 0;
 /// ... and that of the last windows.
 const WINDOWS: usize = 1;
 
+/// A slowness at each length.
+pub type Reached = [f32; LENGTHS];
+/// Of what was never seen.
+pub const NOTHING_REACHED: Reached = [f32::NEG_INFINITY; LENGTHS];
+
 /// One length: the mean of each of its last quarters.
 #[derive(Debug, Clone, Copy)]
 struct Length {
@@ -118,6 +123,22 @@ impl Lengths {
             WINDOWS | 2 | 3 => self.now(WINDOWS).min(self.newest(WINDOWS)),
             longer => self.now(longer - 2),
         }
+    }
+
+    /// Keeps the largest slowness that would have been believed in this window, had the bars been known: slow in all of it, and now.
+    pub fn reach(&self, reached: &mut Reached) {
+        for (length, reached) in reached.iter_mut().enumerate() {
+            // While it goes on, late windows are at half of the bar at least.
+            let seen = self.now(length).min(self.newest(length)).min(2.0 * self.recent(length));
+            *reached = reached.max(seen);
+        }
+    }
+
+    /// The largest slowness of the block that ends, where what is rarer than the budget is common: all of it teaches.
+    pub fn end_block_of_chance(&mut self, length: usize) -> Option<f32> {
+        let own = &mut self.lengths[length];
+        (own.is_rare, own.was_rare) = (false, false);
+        Some(std::mem::replace(&mut own.largest, f32::NEG_INFINITY)).filter(|largest| largest.is_finite())
     }
 
     /// It is rarer than the budget now.

@@ -13,9 +13,10 @@ pub mod tail;
 
 use super::bound::Bound;
 use super::rules::window::{least_slowness, margin, slow_for_good};
+use crate::grid::FEWEST_PEERS;
 use crate::ids::MemberIndex;
 pub use lengths::Slowness;
-use lengths::{LENGTHS, Lengths, QUARTERS};
+use lengths::{LENGTHS, Lengths, NOTHING_REACHED, QUARTERS, Reached};
 use tail::Tail;
 
 /// False alarms that a site accepts, in a second.
@@ -65,7 +66,7 @@ pub struct Rarity {
     pub recent: f64,
     /// Beyond this it is rarer than the budget.
     pub bar: f64,
-    /// So many false alarms like it, or more extreme ones, are expected in a second at the site.
+    /// So many false alarms like it, or more extreme ones, are expected in a second at the site; NaN where that is not known.
     pub rate: f64,
 }
 
@@ -83,9 +84,40 @@ struct Bars {
 impl Bars {
     const UNKNOWN: Bars = Bars { by_chance: f64::INFINITY, for_good: f64::INFINITY, least: 0.0 };
 
-    /// Of a member that always has so much.
+    /// Of a member that always has so much. Of one that is faster, less is believed than of others.
     fn of(&self, usual: f64) -> f64 {
-        (self.by_chance + usual).min(self.for_good).max(self.least)
+        (self.by_chance + usual).min(self.for_good).max(self.least + usual.min(0.0))
+    }
+}
+
+/// Excursions that came so often ...
+const MIN_COMMON: f64 = 5.0;
+/// ... to each member in the mean, in a day, are no faults: they teach what chance is.
+const COMMON_PER_DAY: f64 = 0.1;
+
+/// How often members were slow beyond chance.
+#[derive(Debug, Default)]
+struct Excursions {
+    /// Since when each member is; since never, 0.
+    last: Vec<u64>,
+    begun: u64,
+    members: usize,
+}
+
+impl Excursions {
+    /// A member is beyond chance in a window, counted from 1. What was not seen for a block is another.
+    fn note(&mut self, member: MemberIndex, window: u64, block: u64) {
+        let last = &mut self.last[member.index()];
+        self.members += usize::from(*last == 0);
+        self.begun += u64::from(*last == 0 || window > *last + block);
+        *last = window;
+    }
+
+    /// Whether they come to so many members so often that they are no faults, in so many days.
+    fn are_common(&self, days: f64) -> bool {
+        let begun = self.begun as f64;
+        let a_day = begun / (days * self.last.len() as f64);
+        self.members >= FEWEST_PEERS && begun >= MIN_COMMON && a_day > COMMON_PER_DAY
     }
 }
 
@@ -94,6 +126,9 @@ impl Bars {
 pub struct Calibration {
     shift_s: f64,
     members: Vec<Lengths>,
+    /// The largest slowness of each member in the time in which nothing was known of chance.
+    early: Vec<Reached>,
+    excursions: Excursions,
     tails: [Tail; LENGTHS],
     /// The bars of each length, of the last refit ...
     bars: [Bars; LENGTHS],
@@ -110,6 +145,8 @@ impl Calibration {
         Calibration {
             shift_s,
             members: vec![Lengths::default(); members],
+            early: vec![NOTHING_REACHED; members],
+            excursions: Excursions { last: vec![0; members], ..Excursions::default() },
             tails: std::array::from_fn(|_| Tail::default()),
             bars: [Bars::UNKNOWN; LENGTHS],
             probabilities: [1.0; LENGTHS],
@@ -121,6 +158,7 @@ impl Calibration {
     /// A member was repaired: what it showed is history.
     pub fn forget(&mut self, member: MemberIndex) {
         self.members[member.index()] = Lengths::default();
+        self.early[member.index()] = NOTHING_REACHED;
     }
 
     /// Windows of a block.
@@ -148,8 +186,12 @@ impl Calibration {
             }
         }
         self.windows += 1;
-        for (member, &slowness) in self.members.iter_mut().zip(slowness) {
+        let is_early = self.windows <= self.block(0);
+        for ((member, reached), &slowness) in self.members.iter_mut().zip(&mut self.early).zip(slowness) {
             member.push(slowness);
+            if is_early {
+                member.reach(reached);
+            }
         }
     }
 
@@ -158,8 +200,11 @@ impl Calibration {
             return;
         }
         let tail = &self.tails[length];
-        let largest = |(member, known): (usize, &mut Lengths)| {
-            known.end_block(length, tail.middle() + tail.usual(MemberIndex::new(member)))
+        let days = self.windows as f64 * self.shift_s / 86_400.0;
+        let is_common = self.excursions.are_common(days);
+        let largest = |(member, known): (usize, &mut Lengths)| match is_common {
+            true => known.end_block_of_chance(length),
+            false => known.end_block(length, tail.middle() + tail.usual(MemberIndex::new(member))),
         };
         let maxima = self.members.iter_mut().enumerate().map(largest).collect();
         self.tails[length].push_block(maxima);
@@ -180,27 +225,62 @@ impl Calibration {
     /// The same, if the member had been as slow as this.
     fn rarity_of(&self, known: &Lengths, member: MemberIndex) -> Option<Rarity> {
         let at = |length: usize| Rarity {
-            seconds: self.seconds(length),
             slowness: f64::from(known.now(length)),
             newest: f64::from(known.newest(length)),
             recent: f64::from(known.recent(length)),
             bar: self.bars[length].of(self.tails[length].usual(member)),
-            rate: f64::NAN,
+            ..self.nothing(length)
         };
         let rarest = (0..LENGTHS)
             .filter(|length| self.bars[*length].by_chance.is_finite() && known.now(*length).is_finite())
             .max_by(|a, b| margin(&at(*a)).total_cmp(&margin(&at(*b))))?;
-        let (seen, tail) = (at(rarest), &self.tails[rarest]);
-        let often = tail.beyond(seen.slowness - tail.usual(member)) / self.probabilities[rarest];
-        // Beyond the least that is believed, it is rarer still. What is slow for good may be no rarer than the budget.
-        let is_rarer = seen.slowness >= seen.bar.max(self.bars[rarest].by_chance + tail.usual(member));
-        let rate = self.rate.0 * if is_rarer { often.min(1.0) } else { often };
-        Some(Rarity { rate, ..seen })
+        Some(self.with_rate(at(rarest), rarest, member))
     }
 
-    /// A member was found to be slow beyond chance: what it shows now teaches little of chance.
+    /// So many like it are expected by chance.
+    fn with_rate(&self, seen: Rarity, length: usize, member: MemberIndex) -> Rarity {
+        let tail = &self.tails[length];
+        let often = tail.beyond(seen.slowness - tail.usual(member)) / self.probabilities[length];
+        // Beyond the least that is believed, it is rarer still. What is slow for good is so by its distance from all others, not by how
+        // rare it is in time: of that nothing is known.
+        let is_by_chance = seen.slowness >= self.bars[length].by_chance + tail.usual(member);
+        let rate = match (seen.slowness >= seen.bar, is_by_chance) {
+            (true, true) => self.rate.0 * often.min(1.0),
+            (true, false) => f64::NAN,
+            (false, _) => self.rate.0 * often,
+        };
+        Rarity { rate, ..seen }
+    }
+
+    /// How rare it is, by what is known now, what a member showed when nothing was known of chance; nothing where it is not beyond its bar.
+    pub fn rarity_of_early(&self, member: MemberIndex) -> Option<Rarity> {
+        self.rarity_of_reached(&self.early[member.index()], member)
+    }
+
+    /// How rare a slowness is that was reached at several lengths; nothing where it is beyond no bar.
+    fn rarity_of_reached(&self, reached: &Reached, member: MemberIndex) -> Option<Rarity> {
+        let at = |length: usize| {
+            let slowness = f64::from(reached[length]);
+            let bar = self.bars[length].of(self.tails[length].usual(member));
+            let seen = Rarity { slowness, newest: slowness, recent: slowness, bar, ..self.nothing(length) };
+            self.with_rate(seen, length, member)
+        };
+        // What was slow in the first block must not have set its own bar.
+        let is_known = |length: &usize| self.tails[*length].is_settled() && reached[*length].is_finite();
+        let beyond = (0..LENGTHS).filter(is_known).map(at).filter(|seen| margin(seen) >= 0.0);
+        beyond.max_by(|a, b| margin(a).total_cmp(&margin(b)))
+    }
+
+    fn nothing(&self, length: usize) -> Rarity {
+        let nothing = f64::NEG_INFINITY;
+        let seconds = self.seconds(length);
+        Rarity { seconds, slowness: nothing, newest: nothing, recent: nothing, bar: f64::INFINITY, rate: f64::NAN }
+    }
+
+    /// A member was found to be slow beyond chance: what it shows now teaches little of chance, unless that comes to all of them.
     pub fn note_rare(&mut self, member: MemberIndex) {
         self.members[member.index()].note_rare();
+        self.excursions.note(member, self.windows, self.block(0));
     }
 }
 

@@ -4,7 +4,7 @@
 //! by measurement, filter, budget and rules of an episode as all parts are. Other rules of a window are not asked. Probes change nothing: no bar, no verdict. When one is over, another member is the next.
 
 use super::Calibration;
-use super::lengths::{Lengths, Slowness};
+use super::lengths::{Lengths, NOTHING_REACHED, Reached, Slowness};
 use crate::diagnose::bound::Bound;
 use crate::diagnose::persistence::Filter;
 use crate::diagnose::rules::Without;
@@ -26,35 +26,89 @@ const LANES: usize = 5;
 /// A probe is not put where a member is this slow already: a logarithm.
 const MAX_SLOWNESS: f64 = 0.14;
 
+/// A real part that is so slow also moves what its peers are compared by: a probe weighs so many times as much.
+const OF_A_PROBE: f64 = 1.25;
+
 /// Tries of the time in which nothing was known of chance, of one factor and time.
-const MOST_EARLY: usize = 64;
+const MOST_EARLY: usize = 16;
 
 /// One factor and time: what came of the probes.
 #[derive(Debug, Clone, Default)]
 struct Cell {
-    /// All of them, and those that were rarer than the budget.
+    /// Those that began when it was known how rare a slowness is ...
+    later: Counted,
+    /// ... and the others. What is known afterwards is held against them, too.
+    early: Vec<Early>,
+}
+
+/// Probes of one time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
     tried: u32,
-    rare: u32,
-    /// Persistence times severity of the others that began when nothing was known of chance: the longer the recording, the more it must
-    /// be.
-    early: Vec<f32>,
+    found: u32,
+}
+
+impl Counted {
+    fn take(&mut self, is_found: bool) {
+        self.tried += 1;
+        self.found += u32::from(is_found);
+    }
+
+    /// Whether so many of so many are enough to claim something, one more, not found, counted.
+    fn claims(self) -> bool {
+        f64::from(self.tried) >= MIN_TRIED.value
+            && f64::from(self.found) >= MIN_FOUND.value * f64::from(self.tried + 1)
+    }
+
+    /// The same of nothing, and without that one.
+    fn is_seen(self) -> bool {
+        f64::from(self.tried) >= MIN_TRIED.value
+            && f64::from(self.found) >= MIN_FOUND.value * f64::from(self.tried)
+    }
+}
+
+/// A probe of the time in which nothing was known of chance.
+#[derive(Debug, Clone)]
+struct Early {
+    member: MemberIndex,
+    /// Persistence times severity: the longer the recording, the more it must be.
+    impact: f32,
+    /// What it reached at each length of time.
+    reached: Reached,
+    is_rare: bool,
 }
 
 impl Cell {
     fn take(&mut self, probe: &Probe) {
-        let is_early = !probe.is_calibrated && !probe.is_rare;
-        if is_early && self.early.len() == MOST_EARLY {
-            return;
+        match probe.is_calibrated {
+            true => self.later.take(probe.is_rare),
+            false if self.early.len() < MOST_EARLY => self.early.push(Early {
+                member: probe.member,
+                impact: probe.impact(),
+                reached: probe.reached,
+                is_rare: probe.is_rare,
+            }),
+            false => {}
         }
-        self.tried += 1;
-        self.rare += u32::from(probe.is_rare);
-        self.early.extend(is_early.then(|| probe.impact()));
     }
 
-    /// How many were tried, and would be reported.
-    fn counted(&self, judged: &Judged) -> (f64, f64) {
-        let early = self.early.iter().filter(|impact| judged.names(**impact)).count();
-        (f64::from(self.tried), f64::from(self.rare) + early as f64)
+    /// What was tried and would be reported of what began early.
+    fn early(&self, judged: &Judged) -> Counted {
+        let mut counted = Counted::default();
+        self.early.iter().for_each(|early| counted.take(judged.names(early)));
+        counted
+    }
+
+    /// Whether a part that slow for that time would have been named, whenever it began.
+    fn claims(&self, judged: &Judged) -> bool {
+        let early = self.early(judged);
+        let is_early_seen = early.claims() || f64::from(early.tried) < MIN_TRIED.value;
+        if judged.knows_chance() { self.later.claims() && is_early_seen } else { early.claims() }
+    }
+
+    /// Whether most of what was tried at any time is named.
+    fn is_seen(&self, judged: &Judged) -> bool {
+        self.later.is_seen() || self.early(judged).is_seen()
     }
 }
 
@@ -70,6 +124,9 @@ struct Probe {
     peak: u32,
     anomalous: u32,
     log_severity: f64,
+    /// The same of troubles that are over, together.
+    largest: f32,
+    reached: Reached,
     /// It was known how rare a slowness is when it began.
     is_calibrated: bool,
     is_rare: bool,
@@ -161,6 +218,8 @@ impl Power {
                 peak: 0,
                 anomalous: 0,
                 log_severity: 0.0,
+                largest: 0.0,
+                reached: NOTHING_REACHED,
                 is_calibrated: judges.calibration.is_known(),
                 is_rare: false,
             })
@@ -169,14 +228,10 @@ impl Power {
 
     /// The least that would have been named: for each time the least factor, where a longer one needs less.
     pub fn visible(&self, judged: &Judged) -> Vec<Visible> {
-        let is_found = |cell: &Cell| {
-            let (tried, found) = cell.counted(judged);
-            tried >= MIN_TRIED.value && found >= MIN_FOUND.value * (tried + 1.0)
-        };
         let mut visible: Vec<Visible> = Vec::new();
         for (cells, windows) in self.cells.iter().zip(WINDOWS) {
             // From the largest factor down, as long as it is found.
-            let least = FACTORS.iter().zip(cells).rev().take_while(|(_, cell)| is_found(cell)).last();
+            let least = FACTORS.iter().zip(cells).rev().take_while(|(_, cell)| cell.claims(judged)).last();
             let Some((&ratio, _)) = least else { continue };
             if visible.last().is_none_or(|last| ratio < last.ratio) {
                 visible.push(Visible { ratio, seconds: f64::from(windows) * judged.shift_s });
@@ -188,10 +243,8 @@ impl Power {
     /// Whether the largest slowness is found for no time at all, or could not be tried often enough for any: the recording is too short, or
     /// no member works.
     pub fn is_blind(&self, judged: &Judged) -> bool {
-        let mut largest = self.cells.iter().map(|cells| cells[FACTORS.len() - 1].counted(judged));
-        let is_found =
-            |(tried, found): (f64, f64)| tried >= MIN_TRIED.value && found >= MIN_FOUND.value * tried;
-        self.chosen > 0 && !largest.any(is_found)
+        let mut largest = self.cells.iter().map(|cells| &cells[FACTORS.len() - 1]);
+        self.chosen > 0 && !largest.any(|cell| cell.is_seen(judged))
     }
 }
 
@@ -203,19 +256,32 @@ pub struct Judged<'a> {
     pub shift_s: f64,
     /// Rules that are not asked.
     pub without: &'a Without,
+    /// What is known of chance now.
+    pub calibration: Option<&'a Calibration>,
 }
 
 impl Judged<'_> {
-    /// Whether a trouble of this impact would be reported, where nothing is known of chance.
-    fn names(&self, impact: f32) -> bool {
+    /// Whether it is known how rare a slowness is.
+    fn knows_chance(&self) -> bool {
+        self.calibration.is_some_and(Calibration::is_known)
+    }
+
+    /// Whether a trouble that began when nothing was known of chance would be reported.
+    fn names(&self, early: &Early) -> bool {
+        let reached = || self.calibration?.rarity_of_reached(&early.reached, early.member);
+        if early.is_rare || reached().is_some() {
+            return true;
+        }
+        let impact = early.impact;
         let trouble = Impact {
-            impact: f64::from(impact),
+            impact: f64::from(impact) / OF_A_PROBE,
             windows: self.windows,
             shift_s: self.shift_s,
             is_trained: false,
             is_rare: false,
             rarity: None,
             is_calibrated: false,
+            is_early: self.knows_chance(),
         };
         impact > 0.0 && trouble.excused(self.without).is_none()
     }
@@ -234,6 +300,9 @@ impl Probe {
         self.passed += 1;
         let seen = slowed(self.member, 1.0 + share * (factor - 1.0), in_pieces);
         self.lengths.push(seen.map_or(Slowness::UNKNOWN, |seen| seen.slowness));
+        if !self.is_calibrated {
+            self.lengths.reach(&mut self.reached);
+        }
         let rarity = judges.calibration.rarity_of(&self.lengths, self.member);
         let is_rare = rarity.is_some_and(|seen| margin(&seen) >= 0.0);
         self.is_rare |= is_rare;
@@ -244,16 +313,21 @@ impl Probe {
         } else {
             self.accumulator = self.accumulator.saturating_sub(1);
         }
+        if self.accumulator == 0 {
+            // It is over; what comes after it is another trouble.
+            self.largest = self.impact();
+            (self.peak, self.anomalous, self.log_severity) = (0, 0, 0.0);
+        }
         if severity > 1.0 {
             self.anomalous += 1;
             self.log_severity += severity.ln();
         }
     }
 
-    /// Persistence times severity.
+    /// Persistence times severity, of the trouble that weighs most.
     fn impact(&self) -> f32 {
         let severity = (self.log_severity / f64::from(self.anomalous.max(1))).exp();
-        (f64::from(self.peak) * severity) as f32
+        ((f64::from(self.peak) * severity) as f32).max(self.largest)
     }
 }
 

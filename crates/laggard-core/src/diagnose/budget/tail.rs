@@ -14,8 +14,8 @@
 use crate::diagnose::ledger::MAX_USUAL;
 use crate::grid::FEWEST_PEERS;
 use crate::ids::MemberIndex;
-use crate::stats::{Spread, median, thin_oldest};
-use std::collections::{BTreeMap, VecDeque};
+use crate::stats::{Spread, median};
+use std::collections::BTreeMap;
 
 /// The share of maxima that are the tail, at most: where more than the rest are equal, those above them.
 const TAIL: f64 = 0.1;
@@ -61,39 +61,81 @@ pub struct Tail {
     fitted: Option<Fitted>,
 }
 
+/// A few numbers, oldest first: there is one of these for each member and length, and a pointer would cost more than they do.
+#[derive(Debug, Clone, Copy)]
+struct Few<const N: usize> {
+    values: [f32; N],
+    count: u8,
+}
+
+impl<const N: usize> Default for Few<N> {
+    fn default() -> Few<N> {
+        Few { values: [0.0; N], count: 0 }
+    }
+}
+
+impl<const N: usize> Few<N> {
+    fn as_slice(&self) -> &[f32] {
+        &self.values[..usize::from(self.count)]
+    }
+
+    /// Adds the newest. Returns the oldest if there is no room for both.
+    fn push(&mut self, newest: f32) -> Option<f32> {
+        let oldest = (usize::from(self.count) == N).then(|| self.remove(0));
+        self.values[usize::from(self.count)] = newest;
+        self.count += 1;
+        oldest
+    }
+
+    fn remove(&mut self, place: usize) -> f32 {
+        let removed = self.values[place];
+        self.values.copy_within(place + 1.., place);
+        self.count -= 1;
+        removed
+    }
+
+    /// Drops every second of the older half.
+    fn thin(&mut self) {
+        (0..N / 4).for_each(|kept| drop(self.remove(kept)));
+    }
+}
+
 /// The maxima of one member.
 #[derive(Debug, Default)]
 struct Own {
     /// Of the whole time, thinned.
-    thinned: VecDeque<f32>,
+    thinned: Few<MOST_OWN>,
     /// The last ones, which are not counted yet.
-    pending: VecDeque<f32>,
+    pending: Few<PENDING>,
     /// What it always has.
     level: f32,
 }
 
 impl Own {
-    /// Takes the largest slowness of a block.
-    fn push(&mut self, largest: f32) {
-        self.thinned.push_back(largest);
-        if self.thinned.len() > MOST_OWN {
-            thin_oldest(&mut self.thinned, MOST_OWN / 2);
+    /// Takes the largest slowness of a block. Returns one that is to be counted.
+    fn push(&mut self, largest: f32) -> Option<f32> {
+        if self.thinned.as_slice().len() == MOST_OWN {
+            self.thinned.thin();
         }
-        self.pending.push_back(largest);
-        self.level = median(&mut self.thinned.iter().map(|own| f64::from(*own)).collect::<Vec<f64>>()) as f32;
+        self.thinned.push(largest);
+        let own = self.thinned.as_slice().iter().map(|own| f64::from(*own));
+        self.level = median(&mut own.collect::<Vec<f64>>()) as f32;
+        self.pending.push(largest)
     }
 
-    /// What it always has, as far as healthy devices differ.
-    fn usual(&self) -> f64 {
-        match self.thinned.len() < OWN_BLOCKS {
+    /// What it always has, as far as healthy devices differ: negative where it is faster than the middle of the others.
+    fn usual(&self, middle: f64) -> f64 {
+        let level = f64::from(self.level);
+        match self.thinned.as_slice().len() < OWN_BLOCKS {
             true => 0.0,
-            false => f64::from(self.level).clamp(0.0, MAX_USUAL.value),
+            false if level < 0.0 => (level - middle).clamp(-MAX_USUAL.value, 0.0),
+            false => level.min(MAX_USUAL.value),
         }
     }
 
     /// The step of a maximum, without what it always has.
-    fn step(&self, largest: f32) -> u16 {
-        ((f64::from(largest) - self.usual()) / STEP).clamp(0.0, MOST_STEPS) as u16
+    fn step(&self, largest: f32, middle: f64) -> u16 {
+        ((f64::from(largest) - self.usual(middle)) / STEP).clamp(0.0, MOST_STEPS) as u16
     }
 }
 
@@ -130,20 +172,20 @@ impl Tail {
             self.spreads = (self.spreads.0 + Spread::of(&active).deviation, self.spreads.1 + 1.0);
         }
         self.members.resize_with(maxima.len(), Own::default);
-        for (own, largest) in self.members.iter_mut().zip(maxima) {
-            largest.into_iter().for_each(|largest| own.push(largest));
-        }
+        let settled: Vec<Option<f32>> =
+            self.members.iter_mut().zip(maxima).map(|(own, largest)| own.push(largest?)).collect();
         let levels = Spread::of(&self.known().map(|own| f64::from(own.level)).collect::<Vec<f64>>());
         self.levels = Some(levels).filter(|levels| levels.deviation.is_finite());
         let slow = levels.middle + (SLOW_FOR_GOOD * levels.deviation).max(MAX_USUAL.value);
         let mut teaching = Vec::with_capacity(self.members.len());
-        for own in &mut self.members {
-            let is_healthy = f64::from(own.level) <= slow;
-            let settled = if own.pending.len() > PENDING { own.pending.pop_front() } else { None };
-            for largest in settled.into_iter().filter(|_| is_healthy) {
-                *self.counts.entry(own.step(largest)).or_default() += 1;
+        for (own, settled) in self.members.iter().zip(settled) {
+            if f64::from(own.level) > slow {
+                continue;
             }
-            teaching.extend(own.pending.iter().filter(|_| is_healthy).map(|largest| own.step(*largest)));
+            for largest in settled {
+                *self.counts.entry(own.step(largest, levels.middle)).or_default() += 1;
+            }
+            teaching.extend(own.pending.as_slice().iter().map(|largest| own.step(*largest, levels.middle)));
         }
         let mut counts = self.counts.clone();
         teaching.into_iter().for_each(|step| *counts.entry(step).or_default() += 1);
@@ -157,12 +199,17 @@ impl Tail {
 
     /// Members of which anything is known.
     fn known(&self) -> impl Iterator<Item = &Own> {
-        self.members.iter().filter(|own| !own.thinned.is_empty())
+        self.members.iter().filter(|own| own.thinned.count > 0)
     }
 
     /// Whether anything is known.
     pub fn is_known(&self) -> bool {
         self.fitted.is_some()
+    }
+
+    /// Whether it is known from blocks after the first, which teaches no more.
+    pub fn is_settled(&self) -> bool {
+        self.is_known() && self.first.is_none()
     }
 
     /// How the members' own levels are spread, and how many members there are; nothing before the first block is over.
@@ -172,7 +219,8 @@ impl Tail {
 
     /// What a member always has.
     pub fn usual(&self, member: MemberIndex) -> f64 {
-        self.members.get(member.index()).map_or(0.0, Own::usual)
+        let middle = self.levels.map_or(0.0, |levels| levels.middle);
+        self.members.get(member.index()).map_or(0.0, |own| own.usual(middle))
     }
 
     /// The slowness, beyond what it always has, of half of the maxima in the tail.
@@ -194,8 +242,8 @@ impl Tail {
 }
 
 /// Where the tail of counted maxima begins, how many are in it, and its scale. Real faults that were not found are among them: the
-/// median of the excesses tells the scale, not their mean, and of few excesses those of the prior are among them: where healthy members
-/// have next to none, a few faults must not set the bar. Most maxima may be zero, since what does no harm is none: then the tail is the larger half
+/// median of the excesses tells the scale, not their mean, and those of the prior count like all others: where healthy members have next
+/// to none, a few faults must not set the bar. Most maxima may be zero, since what does no harm is none: then the tail is the larger half
 /// of the others.
 fn fit(counts: &BTreeMap<u16, u32>, spread: f64) -> Fitted {
     let all: f64 = counts.values().map(|count| f64::from(*count)).sum();
@@ -216,17 +264,20 @@ fn fit(counts: &BTreeMap<u16, u32>, spread: f64) -> Fitted {
     // Where even the largest are many, they are where it begins.
     let largest = counts.last_key_value().map_or(0.0, |(step, _)| STEP * f64::from(*step));
     let from = if is_few { 0.0 } else { tail.last().map_or(largest, |(value, _)| *value) };
-    let known: Vec<(f64, f64)> = tail.iter().map(|(value, count)| (value - from, *count)).collect();
-    let scale = if is_few {
-        // Quantiles of an exponential stand for the excesses of the prior.
-        let prior = (0..PRIOR_EXCESSES as u32).map(|place| {
-            let share = (f64::from(place) + 0.5) / PRIOR_EXCESSES;
-            (-spread * (1.0 - share).ln(), 1.0)
-        });
-        scale_of(known.into_iter().chain(prior).collect())
-    } else {
-        (excesses * scale_of(known) + PRIOR_EXCESSES * spread) / (excesses + PRIOR_EXCESSES)
-    };
+    // Quantiles of an exponential stand for the excesses of the prior.
+    let prior = (0..PRIOR_EXCESSES as u32).map(|place| {
+        let share = (f64::from(place) + 0.5) / PRIOR_EXCESSES;
+        (-spread * (1.0 - share).ln(), 1.0)
+    });
+    let mut known: Vec<(f64, f64)> =
+        tail.iter().map(|(value, count)| (value - from, *count)).chain(prior).collect();
+    known.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut left = (excesses + PRIOR_EXCESSES) / 2.0;
+    let middle = known.iter().find(|(_, count)| {
+        left -= count;
+        left < 0.0
+    });
+    let scale = middle.map_or(spread, |(excess, _)| excess / std::f64::consts::LN_2);
     Fitted {
         from,
         // Of few maxima the largest does not show how rare it is.
@@ -237,17 +288,6 @@ fn fit(counts: &BTreeMap<u16, u32>, spread: f64) -> Fitted {
     }
 }
 
-/// The scale of excesses that fall off exponentially, given each with how many there are of it: their median over ln 2.
-fn scale_of(mut excesses: Vec<(f64, f64)>) -> f64 {
-    excesses.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut left = excesses.iter().map(|(_, count)| count).sum::<f64>() / 2.0;
-    let middle = excesses.iter().find(|(_, count)| {
-        left -= count;
-        left < 0.0
-    });
-    middle.map_or(0.0, |(excess, _)| excess / std::f64::consts::LN_2)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,7 +296,7 @@ mod tests {
     fn taught(blocks: u64) -> Tail {
         let mut tail = Tail::default();
         for block in 0..blocks {
-            let steps = |member: u64| ((block * 37 + member * 11) % 100) as f32 - 79.5;
+            let steps = |member: u64| (((block * 37 + member * 11) % 100) as f32 - 79.5).max(0.0);
             let healthy = |member: u64| Some(steps(member) * STEP as f32);
             let mut maxima: Vec<Option<f32>> = (0..10).map(healthy).collect();
             maxima.push(Some(2.0));
@@ -320,6 +360,10 @@ mod tests {
         }
         let usual = |member: usize| tail.usual(MemberIndex::new(member));
         assert!(usual(1) > 0.1 && usual(1) <= MAX_USUAL.value, "{}", usual(1));
+        let mut faster = Own::default();
+        (0..4).for_each(|_| drop(faster.push(-0.1)));
+        assert!((faster.usual(-0.03) + 0.07).abs() < 1e-6, "it is faster than the others' middle");
+        assert_eq!([faster.usual(-0.2), faster.usual(0.5)], [0.0, -MAX_USUAL.value]);
         assert_eq!(usual(2), MAX_USUAL.value, "0.5 is no difference of healthy members");
         assert!(tail.bar(1e-6) < 0.5, "{}", tail.bar(1e-6));
     }
@@ -341,11 +385,20 @@ mod tests {
     }
 
     #[test]
+    fn every_second_of_the_older_half_is_dropped_where_there_is_no_room() {
+        let mut few: Few<8> = Few::default();
+        assert!((0..8).all(|number| few.push(number as f32).is_none()));
+        assert_eq!(few.push(8.0), Some(0.0), "the oldest");
+        few.thin();
+        assert_eq!(few.as_slice(), [2.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+    }
+
+    #[test]
     fn what_a_member_always_has_is_known_after_three_blocks_and_from_sixteen_at_most() {
         let mut own = Own::default();
         let mut usual_after = |largest: f32| {
             own.push(largest);
-            (own.usual(), own.thinned.len())
+            (own.usual(0.0), own.thinned.as_slice().len())
         };
         let first: Vec<(f64, usize)> = (0..3).map(|_| usual_after(0.0625)).collect();
         assert_eq!(first, [(0.0, 1), (0.0, 2), (0.0625, 3)]);
@@ -385,7 +438,7 @@ mod tests {
     fn the_state_does_not_grow_with_the_recording() {
         let tail = taught(500);
         assert!(tail.counts.len() <= 101, "{}", tail.counts.len());
-        assert!(tail.members.iter().all(|own| own.thinned.len() <= MOST_OWN && own.pending.len() <= PENDING));
+        assert!(size_of::<Own>() <= 96, "{}", size_of::<Own>());
         let counted: u32 = tail.counts.values().sum();
         // All but the first and the last ones.
         assert_eq!(counted, 10 * (499 - PENDING as u32));

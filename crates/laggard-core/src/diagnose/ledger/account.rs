@@ -147,7 +147,7 @@ impl Accounts {
                 let levels: Vec<f64> = accounts.iter().map(|account| account.cost).collect();
                 let spread = Spread::of(&levels);
                 let scores = levels.iter().map(|level| level - spread.middle).collect();
-                let thresholds = vec![window::MIN_WORK.value; levels.len()];
+                let thresholds = vec![window::work_threshold(spread.middle); levels.len()];
                 (levels, spread, scores, thresholds)
             }
         };

@@ -72,11 +72,14 @@ impl Piece {
         let busy_s = busy_s.or_else(|| per_request(svctm_ms).map(|busy_s| busy_s.min(seconds)));
         // Neither is recorded: requests that come at random leave the device idle for e^(-Q/T) of the time.
         let busy_s =
-            busy_s.or_else(|| waited_s.map(|waited_s| seconds * (1.0 - (-waited_s / seconds).exp())))?;
+            busy_s.or_else(|| waited_s.map(|waited_s| seconds * (1.0 - (-waited_s / seconds).exp())));
+        let is_waiting = [in_flight_before, in_flight].iter().all(|count| *count >= STALLED_IN_FLIGHT.value);
+        let is_stalled = requests == Some(0.0) && is_waiting;
+        // Where nothing was completed there is no latency: what waits tells all the same.
+        let busy_s = busy_s.or(is_stalled.then_some(seconds))?;
         let mut times = Times { busy_s, waited_s: waited_s.unwrap_or(busy_s) };
         let mut stalled_s = 0.0;
-        let is_waiting = [in_flight_before, in_flight].iter().all(|count| *count >= STALLED_IN_FLIGHT.value);
-        if requests == Some(0.0) && (is_waiting || busy_s >= STALLED_BUSY.value * seconds) {
+        if is_stalled || requests == Some(0.0) && busy_s >= STALLED_BUSY.value * seconds {
             // The kernel books waiting time only at completion, and some kernels freeze the busy time.
             let waiting = if in_flight.is_nan() { 1.0 } else { in_flight.max(1.0) };
             times = Times { busy_s: seconds, waited_s: times.waited_s.max(waiting * seconds) };
@@ -115,6 +118,9 @@ mod tests {
         let stalled = Piece::of_slot(values, 3.0, 1.0).unwrap();
         assert_eq!((stalled.times.busy_s, stalled.times.waited_s, stalled.stalled_s), (1.0, 4.0, 1.0));
         assert_eq!(Piece::of_slot(values, 0.0, 1.0).unwrap().stalled_s, 0.0, "it came just now");
+        let no_latency = [0.0, 0.0, 0.0, f64::NAN, f64::NAN, f64::NAN, 4.0];
+        assert_eq!(Piece::of_slot(no_latency, 3.0, 1.0).unwrap().stalled_s, 1.0, "nothing else is recorded");
+        assert_eq!(Piece::of_slot(no_latency, 0.0, 1.0), None);
         let busy = [0.0, 0.0, 0.0, 0.0, f64::NAN, 50.0, f64::NAN];
         assert_eq!(Piece::of_slot(busy, f64::NAN, 1.0).unwrap().stalled_s, 1.0, "busy and completes nothing");
         assert_eq!(

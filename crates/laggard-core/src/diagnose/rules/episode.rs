@@ -456,8 +456,11 @@ fn load(seen: &Symptoms) -> Option<Numbers> {
 }
 
 fn own_work(seen: &Symptoms) -> Option<Numbers> {
-    let is_hog = seen.work.is_some() && seen.kind == Kind::Server && lasts(seen.work, seen.cost);
-    is_hog.then(|| Numbers::of(&[("work_windows", windows(seen.work)), ("slow_windows", windows(seen.cost))]))
+    // Work that only explains is what it was asked for.
+    let own = seen.work.map_or(0.0, |work| f64::from(work.indicting));
+    let lasts = own > 0.0 && own >= MIN_WORK_WINDOWS.value * windows(seen.cost);
+    (lasts && seen.kind == Kind::Server)
+        .then(|| Numbers::of(&[("work_windows", own), ("slow_windows", windows(seen.cost))]))
 }
 
 fn stalled(seen: &Symptoms) -> Option<Numbers> {
@@ -561,6 +564,8 @@ pub struct Impact {
     pub rarity: Option<Rarity>,
     /// It is a slowness, and it is known how rare that is.
     pub is_calibrated: bool,
+    /// It is a slowness of the time in which that was not known: only the windows of that time are judged by their impact.
+    pub is_early: bool,
 }
 
 impl Impact {
@@ -574,6 +579,7 @@ impl Impact {
             is_rare: episode.is_rare,
             rarity: episode.rarity,
             is_calibrated: episode.is_calibrated(),
+            is_early: false,
         }
     }
 
@@ -583,7 +589,10 @@ impl Impact {
             return 0.0;
         }
         let day = (DAY.value / self.shift_s).max(MIN_DAY_WINDOWS.value);
-        let windows = self.windows as f64;
+        let windows = match self.is_early {
+            true => (self.windows as f64).min(KNOWN_AFTER.value / self.shift_s),
+            false => self.windows as f64,
+        };
         let rise = ((windows - FEW_WINDOWS.value) / FEW_WINDOWS.value).clamp(0.0, 1.0);
         (IMPACT_OF_WINDOWS.value * windows.min(day).sqrt() * rise).max(MIN_IMPACT.value)
     }

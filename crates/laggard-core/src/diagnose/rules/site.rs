@@ -53,6 +53,8 @@ const MIN_DENSITY_RATIO: Bound = Bound::new("min_density_ratio", 5.0, "times the
 const MIN_COMPONENTS: Bound = Bound::new("min_components", FEWEST_PEERS as f64, "components");
 /// Share of the windows in which it cannot be said whether a component is slow, so that nothing is said of it.
 const MIN_UNCLEAR: Bound = Bound::new("min_unclear", HALF, "of its windows");
+/// Share of the recording for which too few members of a group may have samples at a time.
+const MAX_UNCOMPARED: Bound = Bound::new("max_uncompared", TENTH, "of the recording");
 /// Share of the samples that may come too late for an all-clear.
 const MAX_LATE: Bound = Bound::new("max_late", TENTH, "of the samples");
 /// Share of a group that must have been judged for an all-clear.
@@ -69,6 +71,8 @@ const MIN_JITTERY: Bound = Bound::new("min_jittery", HALF, "of its components");
 const ALL_OF_FEW: Bound = Bound::new("all_of_few", SEVERAL, "components");
 /// A job touches so many parts.
 const MIN_PARTS: Bound = Bound::new("min_parts", SEVERAL, "parts");
+/// Share of the parts that are slow at one moment that must have more to do than their peers.
+const MIN_LOADED: Bound = Bound::new("min_loaded", QUARTER, "of them");
 /// A trouble that comes again within this is the same one.
 const REOPENED_WITHIN: Bound = Bound::new("reopened_within", 86_400.0, "s");
 /// Times what the same work cost a group before ...
@@ -136,20 +140,20 @@ pub static RULES: &[Rule] = &[
     Rule {
         id: "one-moment",
         scope: Scope::Site,
-        sentence: "Parts of one group that become slow at one moment, and are well again within the hour, did not fail each by itself: a job touches them, or they share something.",
+        sentence: "Parts of one group that become slow at one moment, some of them with more to do, and are well again within the hour, did not fail each by itself: a job touches them.",
         clause: "{parts} parts at one moment",
         origin: "uneven days, simulated: cron jobs over one LUN of every controller",
-        bounds: &[AT_ONCE, MIN_COMPONENTS, TOGETHER_WITHIN],
+        bounds: &[AT_ONCE, MIN_COMPONENTS, MIN_LOADED, TOGETHER_WITHIN],
         ruling: Ruling::Observes(Cause::SlowTogether),
         step: Step::Together(one_moment),
     },
     Rule {
         id: "reopened",
         scope: Scope::Site,
-        sentence: "The same trouble of the same part again within the day is the same incident, reopened.",
+        sentence: "The same trouble of the same part again within the day, or soon after it was over, is the same incident, reopened.",
         clause: "{times} times, at most {pause} h apart",
         origin: "docs/methods.md, incidents that end",
-        bounds: &[REOPENED_WITHIN],
+        bounds: &[REOPENED_WITHIN, TOGETHER_WITHIN],
         ruling: Ruling::Explains,
         step: Step::Together(reopened),
     },
@@ -276,10 +280,10 @@ pub static RULES: &[Rule] = &[
     Rule {
         id: "mostly-uncompared",
         scope: Scope::Site,
-        sentence: "A group of which too few members have samples in most windows, or in the last ones, cannot be judged: what is left has no peers.",
+        sentence: "A group of which too few members have samples in most windows, in the last ones, or for long, cannot be judged: what is left has no peers.",
         clause: "too few of its members have samples",
         origin: "no false all-clear: collectors that stop, docs/methods.md",
-        bounds: &[MIN_UNCLEAR, OVER_AFTER],
+        bounds: &[MIN_UNCLEAR, OVER_AFTER, MAX_UNCOMPARED],
         ruling: Ruling::Undecided,
         step: Step::Judged(mostly_uncompared),
     },
@@ -316,10 +320,10 @@ pub static RULES: &[Rule] = &[
     Rule {
         id: "mostly-unclear",
         scope: Scope::Site,
-        sentence: "A component that stood out in most windows by work unlike that of its peers is not healthy: it cannot be judged.",
-        clause: "it stood out by work unlike its peers'",
-        origin: "no false all-clear: LUNs with metadata, docs/methods.md",
-        bounds: &[MIN_UNCLEAR],
+        sentence: "A component that stood out in most windows, or in the last ones, and of which it cannot be said whether it is slow, idle or hangs, is not healthy: it cannot be judged.",
+        clause: "it stood out, and what is recorded does not tell whether it is slow",
+        origin: "no false all-clear: LUNs with metadata, disks without busy time, docs/methods.md",
+        bounds: &[MIN_UNCLEAR, OVER_AFTER],
         ruling: Ruling::Undecided,
         step: Step::HasData(mostly_unclear),
     },
@@ -484,6 +488,8 @@ pub struct GroupState {
     pub compared: u64,
     /// ... and windows' time since the last of them.
     pub since_compared: f64,
+    /// The longest time in windows, while some member was recorded, without one between.
+    pub longest_uncompared: f64,
 }
 
 fn few_peers(group: &GroupState) -> Option<UndecidedReason> {
@@ -504,7 +510,8 @@ fn few_windows(group: &GroupState) -> Option<UndecidedReason> {
 fn mostly_uncompared(group: &GroupState) -> Option<UndecidedReason> {
     let is_most = (group.compared as f64) < (1.0 - MIN_UNCLEAR.value) * group.recorded - OVER_AFTER.value;
     let is_now = group.since_compared >= OVER_AFTER.value;
-    (is_most || is_now).then_some(UndecidedReason::TooFewRecorded)
+    let is_long = group.longest_uncompared >= OVER_AFTER.value.max(MAX_UNCOMPARED.value * group.recorded);
+    (is_most || is_now || is_long).then_some(UndecidedReason::TooFewRecorded)
 }
 
 /// The windows of a component, by what could be said in them.
@@ -512,8 +519,10 @@ fn mostly_uncompared(group: &GroupState) -> Option<UndecidedReason> {
 pub struct ComponentWindows {
     /// It was compared in any metric.
     pub judged: u64,
-    /// It stood out, and a rule said that nothing can be said.
+    /// It stood out, and a rule said that nothing can be said ...
     pub unclear: u64,
+    /// ... in so many of the last windows without one between.
+    pub unclear_now: u64,
     /// Since it was recorded first ...
     pub present: u64,
     /// ... and its disks or its traffic could not be compared, although those of its peers were.
@@ -540,7 +549,8 @@ fn mostly_partial(windows: &ComponentWindows) -> Option<UndecidedReason> {
 
 fn mostly_unclear(windows: &ComponentWindows) -> Option<UndecidedReason> {
     let is_most = windows.unclear as f64 >= MIN_UNCLEAR.value * windows.judged as f64;
-    is_most.then_some(UndecidedReason::UnlikeWork)
+    let is_now = windows.unclear_now as f64 >= OVER_AFTER.value;
+    (is_most || is_now).then_some(UndecidedReason::Unclear)
 }
 
 /// Why a component cannot be judged, if so, and the rule that says it.

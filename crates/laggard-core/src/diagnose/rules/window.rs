@@ -9,7 +9,7 @@ mod rare;
 mod work;
 
 pub use rare::{least_slowness, margin, slow_for_good};
-pub use work::{MIN_WORK, cost_threshold, slowness_for_work};
+pub use work::{MIN_WORK, cost_threshold, slowness_for_work, work_threshold};
 
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};
 use crate::compare::Score;
@@ -119,6 +119,16 @@ pub static RULES: &[Rule] = &[
         step: Step::Matters(replaced),
     },
     Rule {
+        id: "samples-lost",
+        scope: Scope::Window,
+        sentence: "Of a component of which samples were lost on the way, or have another clock's time, silence says nothing.",
+        clause: "no {metric}",
+        origin: "no false accusation: a clock that is an hour off, docs/methods.md",
+        bounds: &[],
+        ruling: Ruling::Undecided,
+        step: Step::Differs(samples_lost),
+    },
+    Rule {
         id: "window-size",
         scope: Scope::Window,
         sentence: "A congestion window is low where loss holds it at a few segments, or far below its peers'.",
@@ -187,6 +197,16 @@ pub static RULES: &[Rule] = &[
         bounds: &[work::MIN_UNLIKE_SIZE, work::LOCALITY],
         ruling: Ruling::Undecided,
         step: Step::Differs(work::unlike_work),
+    },
+    Rule {
+        id: "idle-or-hung",
+        scope: Scope::Window,
+        sentence: "A disk that completes next to nothing while its peers work is idle or hangs: without busy time and requests under way nothing tells which.",
+        clause: "{metric} {presence} of its samples; its peers have {peer_presence}",
+        origin: "no false all-clear: a hung disk without busy time, docs/methods.md",
+        bounds: &[ABSENT_PRESENCE, PEERS_PRESENCE],
+        ruling: Ruling::Undecided,
+        step: Step::Matters(idle_or_hung),
     },
     Rule {
         id: "idle",
@@ -271,10 +291,16 @@ pub static RULES: &[Rule] = &[
     Rule {
         id: "asked-for",
         scope: Scope::Window,
-        sentence: "More work or volume than its peers' is a load, unless it is a server's, did not come by the network, and is of another kind or the network tells.",
+        sentence: "More work or volume than its peers' is a load, unless it is a server's, moves more bytes, did not come by the network, and is of another kind or the network tells.",
         clause: "{metric} {level}, its peers' {peers}; {by_network} of the extra bytes came by the network",
         origin: "FAST'10, section 12; docs/methods.md, work and its cost",
-        bounds: &[work::MIN_BY_NETWORK, work::MIN_ACCOUNTED, work::MIN_SIZE_RATIO, work::MIN_READ_DIFFERENCE],
+        bounds: &[
+            work::MIN_EXTRA_BYTES,
+            work::MIN_BY_NETWORK,
+            work::MIN_ACCOUNTED,
+            work::MIN_SIZE_RATIO,
+            work::MIN_READ_DIFFERENCE,
+        ],
         ruling: Ruling::Explains,
         step: Step::Matters(work::asked_for),
     },
@@ -389,6 +415,11 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// Whether it matters, and nothing can be said of it.
+    pub fn is_unclear(&self) -> bool {
+        self.ruling == Ruling::Undecided && matches!(self.rule.step, Step::Matters(_))
+    }
+
     /// Whether the rule knows that it lasted, so that the filter is not asked.
     pub fn has_lasted(&self) -> bool {
         matches!(self.rule.step, Step::Rare(_))
@@ -440,7 +471,7 @@ fn numbers(case: &Case) -> Numbers {
 
 fn no_score(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
-    (seen.score == Score::Missing && !case.is_silent)
+    (seen.score == Score::Missing && !case.is_silent && !case.may_hang())
         .then(|| Numbers::of(&[("presence", seen.presence), ("peer_presence", seen.peer_presence)]))
 }
 
@@ -650,6 +681,16 @@ fn more_volume(case: &Case) -> Option<Numbers> {
         seen.metric.role() == Role::StorageVolume && case.component.kind != Kind::Server && has_more(case);
     (is_its && seen.ratio < MIN_VOLUME_RATIO.value)
         .then(|| Numbers::of(&[("ratio", seen.ratio), ("allowed", MIN_VOLUME_RATIO.value)]))
+}
+
+fn samples_lost(case: &Case) -> Option<Numbers> {
+    case.is_incomplete.then_some(Numbers::NONE)
+}
+
+fn idle_or_hung(case: &Case) -> Option<Numbers> {
+    let seen = &case.reading;
+    case.may_hang()
+        .then(|| Numbers::of(&[("presence", seen.presence), ("peer_presence", seen.peer_presence)]))
 }
 
 fn silent(case: &Case) -> Option<Numbers> {

@@ -1,3 +1,4 @@
+use super::super::lengths::LENGTHS;
 use super::*;
 use crate::compare::limp::LIMP;
 use crate::diagnose::incident::Diagnosis;
@@ -76,11 +77,17 @@ fn what_is_claimed_is_found_in_four_of_five_disks_that_really_are_so_slow() {
 #[test]
 fn where_nothing_is_found_it_is_blind() {
     let (without, last) = (Without::default(), FACTORS.len() - 1);
-    let judged = Judged { windows: 12, shift_s: 10.0, without: &without };
-    // The least impact that is reported in a short recording is 3.5.
+    let judged = Judged { windows: 12, shift_s: 10.0, without: &without, calibration: None };
+    // The least impact that is reported in a short recording is 3.5, and a probe weighs a quarter more.
     let cell = |found: usize, not: usize| {
-        let early = [vec![3.6; found], vec![3.4; not]].concat();
-        Cell { tried: early.len() as u32, rare: 0, early }
+        let early = |impact: f32| Early {
+            member: MemberIndex::new(0),
+            impact,
+            reached: NOTHING_REACHED,
+            is_rare: false,
+        };
+        let early = [vec![early(4.4); found], vec![early(4.3); not]].concat();
+        Cell { later: Counted::default(), early }
     };
     let mut power = Power::default();
     assert!(!power.is_blind(&judged), "it was never asked");
@@ -103,14 +110,39 @@ fn where_nothing_is_found_it_is_blind() {
     power.cells[2] = power.cells[1].clone();
     let expected = [Visible { ratio: 10.0, seconds: 30.0 }, Visible { ratio: 2.0, seconds: 120.0 }];
     assert_eq!(power.visible(&judged), expected, "a longer time that needs as much says nothing new");
-    let rare = |rare: u32| Cell { tried: 9, rare, early: Vec::new() };
-    let mut power = Power { chosen: 1, ..Power::default() };
-    power.cells[0][last] = rare(8);
-    assert_eq!(
-        power.visible(&later),
-        [Visible { ratio: 10.0, seconds: 30.0 }],
-        "rare is rare in any recording"
-    );
-    power.cells[0][last] = rare(7);
-    assert!(power.visible(&later).is_empty(), "one more, not found, is counted");
+}
+
+#[test]
+fn what_began_early_and_what_began_later_are_claimed_apart() {
+    let (without, last) = (Without::default(), FACTORS.len() - 1);
+    let calibration = learnt();
+    let judged = Judged { windows: 100, shift_s: 10.0, without: &without, calibration: Some(&calibration) };
+    let visible = |found: u32, early: &[(f32, bool)]| {
+        let early = early.iter().map(|&(reached, is_rare)| Early {
+            member: MemberIndex::new(0),
+            impact: 0.0,
+            reached: [reached; LENGTHS],
+            is_rare,
+        });
+        let mut power = Power { chosen: 1, ..Power::default() };
+        power.cells[0][last] = Cell { later: Counted { tried: 9, found }, early: early.collect() };
+        power.visible(&judged).len()
+    };
+    assert_eq!([visible(8, &[]), visible(7, &[])], [1, 0], "one more, not found, is counted");
+    assert_eq!([visible(8, &[(0.01, false); 4]), visible(8, &[(0.01, false); 5])], [1, 0], "four say nothing");
+    assert_eq!(visible(8, &[(3.0, false); 5]), 1, "what was learnt since shows that it was rare");
+    assert_eq!(visible(8, &[(0.01, true); 5]), 1, "it lasted until that was known");
+    assert_eq!(visible(0, &[(3.0, false); 9]), 0, "only the first hour would be seen");
+}
+
+/// A day of ten members that differ by a tenth.
+fn learnt() -> Calibration {
+    let mut calibration = Calibration::new(150.0, 10);
+    let mut chance = Chance::new(3);
+    for _ in 0..576 {
+        let slowness = |_| Slowness { window: 0.1 * chance.normal(), brief: f64::NAN };
+        let slowness: Vec<Slowness> = (0..10).map(slowness).collect();
+        calibration.push(&slowness, Default::default(), 10);
+    }
+    calibration
 }

@@ -334,7 +334,18 @@ fn is_slow(episode: &Episode) -> bool {
     (shows(Role::Cost) || shows(Role::StorageLatency)) && !shows(Role::Work) && !is_unused(episode)
 }
 
-/// Slowness of several parts of a group that begins at one moment and is over within the hour: the worst part stands for all.
+/// Whether it has more to do than its peers while it is slow.
+fn has_load(site: &Site, trouble: &Trouble) -> bool {
+    let shows_load = |episode: &Episode| {
+        let mut evidence = episode.evidence.iter().filter(|(_, seen)| seen.relation() == Relation::High);
+        evidence.any(|(metric, _)| matches!(metric.role(), Role::Work | Role::StorageVolume | Role::Load))
+    };
+    let mut loads = site.loads.values().filter(|load| load.component == trouble.component);
+    shows_load(&trouble.episode) || loads.any(|load| load.episode.overlaps(&trouble.episode))
+}
+
+/// Slowness of several parts of a group that begins at one moment and is over within the hour: the worst part stands for all. Some of them
+/// must show the job: what stalls, or is slow for the same work as before, is no job's.
 pub(super) fn one_moment(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
     let passing = |claim: &Claim| {
         let (_, trouble) = site.single(claim)?;
@@ -342,7 +353,8 @@ pub(super) fn one_moment(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
         let lasted_s = episode.last.since(episode.first) as f64;
         let is_over = !trouble.is_open && lasted_s < TOGETHER_WITHIN.value;
         let is_disk = episode.domain == Domain::Storage && is_slow(episode);
-        (!trouble.is_load && is_disk && is_over).then_some(trouble)
+        let is_stalled = site.own_cause(trouble).cause == Cause::DiskStall;
+        (!trouble.is_load && is_disk && is_over && !is_stalled).then_some(trouble)
     };
     let key =
         |claim: &Claim| passing(claim).map(|trouble| (site.component(trouble).group, trouble.episode.first));
@@ -356,7 +368,8 @@ pub(super) fn one_moment(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
         };
         let length = slow.iter().take_while(is_of_moment).count().max(1);
         let mut moment: Vec<Claim> = slow.drain(..length).collect();
-        if (length as f64) < MIN_COMPONENTS.value {
+        let loaded = moment.iter().filter_map(passing).filter(|trouble| has_load(site, trouble)).count();
+        if (length as f64) < MIN_COMPONENTS.value || (loaded as f64) < MIN_LOADED.value * length as f64 {
             found.extend(moment);
             continue;
         }
@@ -380,11 +393,16 @@ pub(super) fn reopened(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
     let first_of = |claim: &Claim| single(claim).map(|trouble| (sort(trouble), trouble.episode.first));
     let mut rest = ordered.as_slice();
     while let Some((own, first)) = rest.first().and_then(first_of) {
-        let is_same = |claim: &&Claim| {
+        let mut until = first;
+        let mut is_same = |claim: &&Claim| {
             let (other, since) = first_of(claim).unwrap_or((own, first));
-            other == own && since.since(first) as f64 <= REOPENED_WITHIN.value
+            let is_of_day = since.since(first) as f64 <= REOPENED_WITHIN.value;
+            let goes_on = since.since(until) as f64 <= TOGETHER_WITHIN.value;
+            let is_same = other == own && (is_of_day || goes_on);
+            until = until.max(single(claim).map_or(until, |trouble| trouble.episode.last));
+            is_same
         };
-        let (times, others) = rest.split_at(rest.iter().take_while(is_same).count().max(1));
+        let (times, others) = rest.split_at(rest.iter().take_while(|claim| is_same(claim)).count().max(1));
         rest = others;
         let [first, ..] = times else { continue };
         if times.len() == 1 {

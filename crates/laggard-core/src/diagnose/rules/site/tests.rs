@@ -487,18 +487,31 @@ fn preferred_attachments_that_are_unused_are_lost_also_where_no_taker_was_record
     assert_eq!(cause(2), Cause::Unknown, "a second path may be idle");
 }
 
+/// Three members that were compared in so many windows of those that were recorded.
+fn judged_for(recorded: f64, compared: u64) -> GroupState {
+    let (members, most_judged) = (3, None);
+    GroupState { members, most_judged, recorded, compared, since_compared: 0.0, longest_uncompared: 0.0 }
+}
+
 #[test]
 fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs() {
     let reason = |members: usize, windows: Option<u64>| {
         let most_judged = windows.map(|windows| MostJudged { windows, method: &CDF, params: CDF.params });
-        let state = GroupState { members, most_judged, recorded: 9.0, compared: 9, since_compared: 0.0 };
+        let state = GroupState { members, most_judged, ..judged_for(9.0, 9) };
         undecided(&state, &Without::default()).map(|found| found.rule.id)
     };
     let uncompared = |recorded: f64, compared: u64, since_compared: f64| {
         let most_judged = Some(MostJudged { windows: compared, method: &CDF, params: CDF.params });
-        let state = GroupState { members: 3, most_judged, recorded, compared, since_compared };
+        let state = GroupState { most_judged, since_compared, ..judged_for(recorded, compared) };
         undecided(&state, &Without::default()).map(|found| found.rule.id)
     };
+    let long = |recorded: f64, longest_uncompared: f64| {
+        let most_judged = Some(MostJudged { windows: 90, method: &CDF, params: CDF.params });
+        let state = GroupState { most_judged, longest_uncompared, ..judged_for(recorded, 90) };
+        undecided(&state, &Without::default()).map(|found| found.rule.id)
+    };
+    assert_eq!([long(100.0, 11.9), long(100.0, 12.0)], [None, Some("mostly-uncompared")]);
+    assert_eq!([long(200.0, 19.9), long(200.0, 20.0)], [None, Some("mostly-uncompared")]);
     assert_eq!([uncompared(40.0, 30, 11.9), uncompared(40.0, 30, 12.0)], [None, Some("mostly-uncompared")]);
     assert_eq!([uncompared(224.0, 100, 0.0), uncompared(225.0, 100, 0.0)], [None, Some("mostly-uncompared")]);
     assert_eq!(reason(2, Some(9)), Some("few-peers"));
@@ -508,6 +521,7 @@ fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs(
     let windows = |judged: u64, unclear: u64| ComponentWindows {
         judged,
         unclear,
+        unclear_now: 0,
         present: 10,
         partial: 0,
         partial_now: 0,
@@ -516,6 +530,10 @@ fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs(
     let incomplete = ComponentWindows { is_incomplete: true, ..windows(10, 0) };
     let reason = undecided_component(&incomplete, &Without::default()).map(|known| known.reason);
     assert_eq!(reason, Some(UndecidedReason::IncompleteInput));
+    let now = |unclear_now: u64| {
+        undecided_component(&ComponentWindows { unclear_now, ..windows(100, 9) }, &Without::default())
+    };
+    assert_eq!([now(11), now(12)].map(|found| found.map(|found| found.rule.id)), [None, Some("mostly-unclear")]);
     let component = |judged: u64, unclear: u64| {
         undecided_component(&windows(judged, unclear), &Without::default()).map(|known| known.reason)
     };
@@ -532,7 +550,7 @@ fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs(
     assert_eq!(component(0, 0), Some(UndecidedReason::NoData));
     assert_eq!(component(1, 0), None);
     assert_eq!(component(10, 4), None);
-    assert_eq!(component(10, 5), Some(UndecidedReason::UnlikeWork));
+    assert_eq!(component(10, 5), Some(UndecidedReason::Unclear));
 }
 
 #[test]
@@ -678,10 +696,21 @@ fn three_parts_that_become_slow_at_one_moment_and_not_for_an_hour_are_an_observa
     let slow = |server: &str, from: i64, to: i64| {
         troubles_of(server, &[(Metric::Cost, Relation::High, 2.0, from, to)], false)
     };
-    let said = |third: i64, to: i64| {
-        let all = [slow("oss1", 100, to), slow("oss2", 200, to), slow("oss3", third, to)];
-        causes(all.concat())
+    let load = |from: i64, to: i64| {
+        troubles_of("oss2", &[(Metric::Work, Relation::High, 2.0, from, to)], true)
     };
+    let without_load = |third: i64, to: i64| {
+        [slow("oss1", 100, to), slow("oss2", 200, to), slow("oss3", third, to)].concat()
+    };
+    let said = |third: i64, to: i64| {
+        let all = [without_load(third, to), load(200, to)].concat();
+        let mut said = causes(all);
+        said.retain(|(_, cause, _)| *cause != Cause::Load);
+        said
+    };
+    let no_job = causes(without_load(400, 3699));
+    assert!(no_job.iter().all(|(_, cause, _)| *cause == Cause::DiskBusy), "no job shows: {no_job:?}");
+    assert_eq!(no_job.len(), 3);
     assert_eq!(said(400, 3699), [("oss1".to_string(), Cause::SlowTogether, 3)]);
     assert_eq!(said(401, 3699).len(), 3, "not at one moment");
     let lasting = said(400, 3800);
@@ -707,6 +736,8 @@ fn the_same_trouble_again_within_the_day_is_the_same_incident() {
         2,
         "every night is no single one"
     );
+    assert_eq!(said(&[disk(0, 90_000), disk(93_600, 95_000)]), 1, "an hour after it was over");
+    assert_eq!(said(&[disk(0, 90_000), disk(93_601, 95_000)]), 2);
     assert_eq!(said(&[disk(0, 900), slow("oss2", Metric::Cost, 5000, 6000)]), 2, "another part");
     assert_eq!(said(&[disk(0, 900), slow("oss1", Metric::Txbyt, 5000, 6000)]), 2, "another cause");
     let found = explain(&site_of_three(), [disk(9000, 9900), disk(0, 900)].concat(), &Without::default()).0;
@@ -767,7 +798,7 @@ fn both_of_two_disks_name_their_server_and_two_of_three_do_not() {
     let all_of_one = slow_disks(&[4], &[(0, 0), (0, 1), (0, 2)]);
     assert_eq!(
         all_of_one,
-        [(Kind::Device, "oss0:sd0".to_string())],
-        "with nothing outside to compare with, no part is accused: they are slow together"
+        ["oss0:sd0", "oss0:sd1", "oss0:sd2"].map(|disk| (Kind::Device, disk.to_string())),
+        "with nothing outside to compare with, no part is accused"
     );
 }

@@ -96,6 +96,7 @@ impl Asked {
             reading: Reading { score: Score::Exact(9.0), threshold: 1.0, movement: self.movement, ..seen },
             is_recorded: self.is_recorded,
             is_silent: !self.is_recorded && seen.presence == 0.0,
+            is_incomplete: false,
             is_replaced: self.is_replaced,
             window: WindowIndex(1),
             member: MemberIndex::new(MEMBER),
@@ -132,6 +133,7 @@ fn a_score_within_the_threshold_is_no_difference() {
             reading: Reading { score: Score::Exact(score), threshold: 1.0, ..seen },
             is_recorded: true,
             is_silent: false,
+            is_incomplete: false,
             is_replaced: false,
             window: WindowIndex(1),
             member: MemberIndex::new(MEMBER),
@@ -244,8 +246,14 @@ fn silence_is_trouble_unless_another_replaced_it() {
     assert_eq!((found.rule.id, found.relation), ("silent", Relation::Silent));
     let replaced = silent(false, true, Kind::Device);
     assert_eq!((replaced.rule.id, replaced.ruling), ("replaced", Ruling::Undecided));
-    // It is recorded and has no latency: no requests.
-    assert_eq!(silent(true, false, Kind::Device).rule.id, "idle");
+    // It is recorded and has no latency: no requests, or none that is completed.
+    let unclear = silent(true, false, Kind::Device);
+    assert_eq!((unclear.rule.id, unclear.ruling), ("idle-or-hung", Ruling::Undecided));
+    let booked = Asked {
+        account: Some(account(0.0, 0.0)),
+        ..Asked::new(Kind::Device, Metric::Await, 10.0, f64::NAN)
+    };
+    assert_ne!(booked.rule(), "idle-or-hung", "its busy time tells that it is idle");
     let idle = silent(true, false, Kind::Attachment);
     assert_eq!((idle.rule.id, idle.relation), ("differs", Relation::Idle));
 }
@@ -422,6 +430,7 @@ fn a_case_knows_every_metric_of_its_window() {
         reading: windows[0].reading_of(MemberIndex::new(MEMBER)).unwrap(),
         is_recorded: true,
         is_silent: false,
+        is_incomplete: false,
         is_replaced: false,
         window: WindowIndex(1),
         member: MemberIndex::new(MEMBER),
@@ -656,6 +665,7 @@ fn a_component_is_absent_below_a_quarter_of_its_samples_where_peers_have_most() 
             reading: Reading { presence, peer_presence, ..seen },
             is_recorded: true,
             is_silent: false,
+            is_incomplete: false,
             is_replaced: false,
             window: WindowIndex(1),
             member: MemberIndex::new(MEMBER),

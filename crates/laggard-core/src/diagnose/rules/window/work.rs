@@ -25,6 +25,13 @@ pub(super) const MIN_LOST_S: Bound = Bound::new("min_lost_time", 4.0, "s of the 
 pub(super) const MIN_LOST_SHARE: Bound = Bound::new("min_lost_share", 0.005, "of the time");
 /// Share of the time that a component's work must cost beyond its peers' to be a load of its own.
 pub const MIN_WORK: Bound = Bound::new("min_work", 0.15, "of the time");
+/// The same where the peers' own work is more than all of the time, as that of arrays is: as a share of it.
+pub fn work_threshold(peers: f64) -> f64 {
+    MIN_WORK.value * peers.max(1.0)
+}
+
+/// Bytes beyond the peers' without which more work is no other work: a slow disk that merges less has more requests for the same bytes.
+pub(super) const MIN_EXTRA_BYTES: Bound = Bound::new("min_extra_bytes", 0.05, "of the peers' bytes");
 /// Share of a server's extra work that came by the network: then no process of the server does it.
 pub(super) const MIN_BY_NETWORK: Bound = Bound::new("min_by_network", HALF, "of its extra bytes");
 /// Share of a server's extra traffic that its disk read or wrote: then it is the file system's own.
@@ -183,7 +190,7 @@ fn is_other_kind(extra: &Traffic, peers: &Traffic) -> bool {
 pub(super) fn same_load(case: &Case) -> Option<Numbers> {
     let seen = &case.reading;
     let growth = match seen.metric.role() {
-        Role::Work => MIN_WORK.value,
+        Role::Work => work_threshold(seen.peer_level),
         Role::NetworkVolume => seen.metric.properties().negligible,
         Role::StorageVolume
         | Role::StorageLatency
@@ -228,8 +235,11 @@ pub(super) fn asked_for(case: &Case) -> Option<Numbers> {
     let by_network = extra.by_network();
     let is_told = peers.by_network() >= MIN_ACCOUNTED.value;
     let is_by_network = by_network >= MIN_BY_NETWORK.value;
-    let is_own =
-        case.component.kind == Kind::Server && !is_by_network && (is_told || is_other_kind(&extra, &peers));
+    let moves_more = extra.bytes() >= MIN_EXTRA_BYTES.value * peers.bytes();
+    let is_own = case.component.kind == Kind::Server
+        && moves_more
+        && !is_by_network
+        && (is_told || is_other_kind(&extra, &peers));
     let is_of_work = seen.metric.role() == Role::Work;
     (is_by_network || is_of_work && !is_own).then(|| {
         Numbers::of(&[("level", seen.level), ("peers", seen.peer_level), ("by_network", by_network)])
