@@ -1,7 +1,7 @@
 //! The operator's state as a diagnosis: what is in trouble enough to be worth an administrator's time, what cannot be judged.
 
 use super::budget::power::{Judged, Power as Probes, Visible};
-use super::budget::{Calibration, KNOWN_AFTER, Rarity};
+use super::budget::{KNOWN_AFTER, Rarity};
 use super::cause::Cause;
 use super::evidence::Episode;
 use super::gaps::{Gap, GapReason};
@@ -104,7 +104,10 @@ impl Diagnoser {
     /// How rare a slowness is that began when nothing was known of chance: what was learnt since tells it.
     fn rarity_of_early(&self, component: ComponentId, trouble: &Trouble) -> Option<Rarity> {
         let Place { group, member } = self.places[component];
-        if trouble.is_load || trouble.episode.is_rare || !is_early_slowness(&trouble.episode, self.grid().origin) {
+        if trouble.is_load
+            || trouble.episode.is_rare
+            || !is_early_slowness(&trouble.episode, self.grid().origin)
+        {
             return None;
         }
         let of_group = self.tracks.iter().filter(|track| track.scorer.group == group);
@@ -114,11 +117,7 @@ impl Diagnoser {
     /// The rule that says that a trouble in a group is not worth a report, if one does.
     fn not_reported(&self, group: GroupId, episode: &Episode) -> Option<Spoken> {
         let (windows, is_trained) = (self.groups[group].windows, self.config.thresholds.is_some());
-        let mut of_group = self.tracks.iter().filter(|track| track.scorer.group == group);
-        let knows_chance =
-            of_group.any(|track| track.calibration.as_ref().is_some_and(Calibration::is_known));
-        let is_early = knows_chance && is_early_slowness(episode, self.grid().origin);
-        let impact = Impact { is_early, ..Impact::new(episode, windows, self.shift_s(), is_trained) };
+        let impact = Impact::new(episode, windows, self.shift_s(), is_trained);
         impact.excused(&self.config.without)
     }
 

@@ -7,9 +7,9 @@ use super::score::ScoredWindow;
 use crate::compare::Score;
 use crate::grid::Window;
 use crate::ids::{GroupId, MemberIndex, Slot, WindowIndex};
-use crate::model::{Kind, Metric};
 use crate::model::groups::Component;
 use crate::model::metric::{Harm, Role};
+use crate::model::{Kind, Metric};
 use crate::stats::{self, Spread, median};
 use std::collections::BTreeMap;
 

@@ -728,7 +728,7 @@ impl Diagnoser {
         let excused = |episode: &Episode| {
             // What is learnt later may show that a slowness of the first hour was rare.
             let is_early = is_early_slowness(episode, origin) && !is_trained;
-            let impact = Impact { is_early, ..Impact::new(episode, windows, shift_s, is_trained) };
+            let impact = Impact::new(episode, windows, shift_s, is_trained);
             impact.excused(&without).filter(|_| !is_early)
         };
         let mut ranking = Vec::new();

@@ -56,7 +56,8 @@ mod tests {
         assert!((known.slower_by(2.0) - 0.5 * 2f64.ln()).abs() < 0.01, "{}", known.slower_by(2.0));
         assert_eq!([known.slower_by(0.5), known.slower_by(f64::NAN)], [0.0, 0.0]);
         let mut queues = Elasticity::default();
-        (0..300).for_each(|step| queues.push(1.0 + f64::from(step % 5) * 0.1, 1.0 + f64::from(step % 5) * 0.17));
+        (0..300)
+            .for_each(|step| queues.push(1.0 + f64::from(step % 5) * 0.1, 1.0 + f64::from(step % 5) * 0.17));
         assert!(queues.slower_by(2.0) > 1.4 * 2f64.ln(), "{}", queues.slower_by(2.0));
     }
 }

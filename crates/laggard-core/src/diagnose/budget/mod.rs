@@ -274,7 +274,14 @@ impl Calibration {
     fn nothing(&self, length: usize) -> Rarity {
         let nothing = f64::NEG_INFINITY;
         let seconds = self.seconds(length);
-        Rarity { seconds, slowness: nothing, newest: nothing, recent: nothing, bar: f64::INFINITY, rate: f64::NAN }
+        Rarity {
+            seconds,
+            slowness: nothing,
+            newest: nothing,
+            recent: nothing,
+            bar: f64::INFINITY,
+            rate: f64::NAN,
+        }
     }
 
     /// A member was found to be slow beyond chance: what it shows now teaches little of chance, unless that comes to all of them.

@@ -281,7 +281,6 @@ impl Judged<'_> {
             is_rare: false,
             rarity: None,
             is_calibrated: false,
-            is_early: self.knows_chance(),
         };
         impact > 0.0 && trouble.excused(self.without).is_none()
     }

@@ -564,8 +564,6 @@ pub struct Impact {
     pub rarity: Option<Rarity>,
     /// It is a slowness, and it is known how rare that is.
     pub is_calibrated: bool,
-    /// It is a slowness of the time in which that was not known: only the windows of that time are judged by their impact.
-    pub is_early: bool,
 }
 
 impl Impact {
@@ -579,7 +577,6 @@ impl Impact {
             is_rare: episode.is_rare,
             rarity: episode.rarity,
             is_calibrated: episode.is_calibrated(),
-            is_early: false,
         }
     }
 
@@ -589,10 +586,7 @@ impl Impact {
             return 0.0;
         }
         let day = (DAY.value / self.shift_s).max(MIN_DAY_WINDOWS.value);
-        let windows = match self.is_early {
-            true => (self.windows as f64).min(KNOWN_AFTER.value / self.shift_s),
-            false => self.windows as f64,
-        };
+        let windows = self.windows as f64;
         let rise = ((windows - FEW_WINDOWS.value) / FEW_WINDOWS.value).clamp(0.0, 1.0);
         (IMPACT_OF_WINDOWS.value * windows.min(day).sqrt() * rise).max(MIN_IMPACT.value)
     }

@@ -129,7 +129,11 @@ fn what_began_early_and_what_began_later_are_claimed_apart() {
         power.visible(&judged).len()
     };
     assert_eq!([visible(8, &[]), visible(7, &[])], [1, 0], "one more, not found, is counted");
-    assert_eq!([visible(8, &[(0.01, false); 4]), visible(8, &[(0.01, false); 5])], [1, 0], "four say nothing");
+    assert_eq!(
+        [visible(8, &[(0.01, false); 4]), visible(8, &[(0.01, false); 5])],
+        [1, 0],
+        "four say nothing"
+    );
     assert_eq!(visible(8, &[(3.0, false); 5]), 1, "what was learnt since shows that it was rare");
     assert_eq!(visible(8, &[(0.01, true); 5]), 1, "it lasted until that was known");
     assert_eq!(visible(0, &[(3.0, false); 9]), 0, "only the first hour would be seen");

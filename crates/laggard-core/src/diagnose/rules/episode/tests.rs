@@ -110,7 +110,6 @@ fn the_bar_for_a_report_rises_with_the_recording_until_a_day() {
             is_rare: false,
             rarity: None,
             is_calibrated: false,
-            is_early: false,
         };
         impact.excused(&Without::default()).unwrap().numbers.get("needed").unwrap()
     };
@@ -128,7 +127,6 @@ fn the_bar_for_a_report_rises_with_the_recording_until_a_day() {
         is_rare: false,
         rarity: None,
         is_calibrated: false,
-        is_early: false,
     };
     assert!(at(3.49).excused(&Without::default()).is_some());
     assert!(at(3.5).excused(&Without::default()).is_none());
@@ -274,7 +272,6 @@ fn a_slowness_is_reported_if_it_is_rarer_than_the_budget_once_chance_is_known() 
             is_rare,
             rarity: None,
             is_calibrated,
-            is_early: false,
         };
         trouble.excused(&Without::default()).map(|spoken| spoken.rule.id)
     };

@@ -533,7 +533,10 @@ fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs(
     let now = |unclear_now: u64| {
         undecided_component(&ComponentWindows { unclear_now, ..windows(100, 9) }, &Without::default())
     };
-    assert_eq!([now(11), now(12)].map(|found| found.map(|found| found.rule.id)), [None, Some("mostly-unclear")]);
+    assert_eq!(
+        [now(11), now(12)].map(|found| found.map(|found| found.rule.id)),
+        [None, Some("mostly-unclear")]
+    );
     let component = |judged: u64, unclear: u64| {
         undecided_component(&windows(judged, unclear), &Without::default()).map(|known| known.reason)
     };
@@ -696,9 +699,8 @@ fn three_parts_that_become_slow_at_one_moment_and_not_for_an_hour_are_an_observa
     let slow = |server: &str, from: i64, to: i64| {
         troubles_of(server, &[(Metric::Cost, Relation::High, 2.0, from, to)], false)
     };
-    let load = |from: i64, to: i64| {
-        troubles_of("oss2", &[(Metric::Work, Relation::High, 2.0, from, to)], true)
-    };
+    let load =
+        |from: i64, to: i64| troubles_of("oss2", &[(Metric::Work, Relation::High, 2.0, from, to)], true);
     let without_load = |third: i64, to: i64| {
         [slow("oss1", 100, to), slow("oss2", 200, to), slow("oss3", third, to)].concat()
     };

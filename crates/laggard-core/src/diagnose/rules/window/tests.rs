@@ -249,10 +249,8 @@ fn silence_is_trouble_unless_another_replaced_it() {
     // It is recorded and has no latency: no requests, or none that is completed.
     let unclear = silent(true, false, Kind::Device);
     assert_eq!((unclear.rule.id, unclear.ruling), ("idle-or-hung", Ruling::Undecided));
-    let booked = Asked {
-        account: Some(account(0.0, 0.0)),
-        ..Asked::new(Kind::Device, Metric::Await, 10.0, f64::NAN)
-    };
+    let booked =
+        Asked { account: Some(account(0.0, 0.0)), ..Asked::new(Kind::Device, Metric::Await, 10.0, f64::NAN) };
     assert_ne!(booked.rule(), "idle-or-hung", "its busy time tells that it is idle");
     let idle = silent(true, false, Kind::Attachment);
     assert_eq!((idle.rule.id, idle.relation), ("differs", Relation::Idle));
