@@ -26,11 +26,8 @@ const LANES: usize = 5;
 /// A probe is not put where a member is this slow already: a logarithm.
 const MAX_SLOWNESS: f64 = 0.14;
 
-/// A real part that is so slow also moves what its peers are compared by: a probe weighs so many times as much.
-const OF_A_PROBE: f64 = 1.25;
-
 /// Tries of the time in which nothing was known of chance, of one factor and time.
-const MOST_EARLY: usize = 16;
+const MOST_EARLY: usize = 64;
 
 /// One factor and time: what came of the probes.
 #[derive(Debug, Clone, Default)]
@@ -274,7 +271,7 @@ impl Judged<'_> {
         }
         let impact = early.impact;
         let trouble = Impact {
-            impact: f64::from(impact) / OF_A_PROBE,
+            impact: f64::from(impact),
             windows: self.windows,
             shift_s: self.shift_s,
             is_trained: false,

@@ -96,7 +96,9 @@ impl<const N: usize> Few<N> {
 
     /// Drops every second of the older half.
     fn thin(&mut self) {
-        (0..N / 4).for_each(|kept| drop(self.remove(kept)));
+        for kept in 0..N / 4 {
+            self.remove(kept);
+        }
     }
 }
 
@@ -182,7 +184,7 @@ impl Tail {
             if f64::from(own.level) > slow {
                 continue;
             }
-            for largest in settled {
+            if let Some(largest) = settled {
                 *self.counts.entry(own.step(largest, levels.middle)).or_default() += 1;
             }
             teaching.extend(own.pending.as_slice().iter().map(|largest| own.step(*largest, levels.middle)));
@@ -361,7 +363,7 @@ mod tests {
         let usual = |member: usize| tail.usual(MemberIndex::new(member));
         assert!(usual(1) > 0.1 && usual(1) <= MAX_USUAL.value, "{}", usual(1));
         let mut faster = Own::default();
-        (0..4).for_each(|_| drop(faster.push(-0.1)));
+        (0..4).for_each(|_| assert_eq!(faster.push(-0.1), None));
         assert!((faster.usual(-0.03) + 0.07).abs() < 1e-6, "it is faster than the others' middle");
         assert_eq!([faster.usual(-0.2), faster.usual(0.5)], [0.0, -MAX_USUAL.value]);
         assert_eq!(usual(2), MAX_USUAL.value, "0.5 is no difference of healthy members");
