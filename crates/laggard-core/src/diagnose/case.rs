@@ -72,10 +72,22 @@ pub struct Reading {
     pub movement: f64,
 }
 
+/// Level over peers' level, both at least what is negligible in the metric's unit.
+fn ratio(metric: Metric, level: f64, peer_level: f64) -> f64 {
+    let least = metric.properties().negligible.max(1e-9);
+    level.max(0.0).max(least) / peer_level.max(least)
+}
+
 impl Reading {
     /// Level less peers' level.
     pub fn difference(&self) -> f64 {
         self.level - self.peer_level
+    }
+
+    /// The same at another level.
+    pub fn at(&self, level: f64) -> Reading {
+        let ratio = ratio(self.metric, level, self.peer_level);
+        Reading { level, ratio, ..*self }
     }
 
     /// The same at this many times the level.
@@ -117,7 +129,6 @@ impl Levels {
 
     /// What one row shows; without score and movement.
     pub fn reading(&self, row: usize) -> Reading {
-        let least = self.metric.properties().negligible.max(1e-9);
         let level = self.levels[row];
         Reading {
             metric: self.metric,
@@ -125,7 +136,7 @@ impl Levels {
             threshold: f64::NAN,
             level,
             peer_level: self.spread.middle,
-            ratio: level.max(0.0).max(least) / self.spread.middle.max(least),
+            ratio: ratio(self.metric, level, self.spread.middle),
             spread: self.spread.deviation,
             presence: self.presences[row],
             peer_presence: self.peer_presence,

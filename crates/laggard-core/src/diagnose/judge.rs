@@ -281,6 +281,12 @@ impl Track {
                 by_load
             })
             .collect();
+        let is_queue: Vec<bool> = scored
+            .members
+            .iter()
+            .map(|&member| bench.surroundings.load_of(scored.index, member))
+            .map(|load| load.is_some_and(|load| load.ratio >= window::MAX_KNOWN_LOAD.value))
+            .collect();
         let slowed = |row: usize, by: f64, in_pieces: f64| match scored.metric.role() {
             Role::Cost => {
                 let accounts = bench.surroundings.accounts?;
@@ -289,9 +295,15 @@ impl Track {
                 Some(Slowed { slowness, severity: slowness.window / window::cost_threshold(account.spread) })
             }
             _ => {
-                let halves = halves.iter().map(|half| half.reading(row).slowed(by));
+                let of_halves = halves.iter().map(|half| half.reading(row).slowed(by));
                 let seen = scored.reading(row).slowed(by);
-                let slowness = window::slowness_in_latency(&seen, halves, by_load[row]);
+                let late = halves.last().map(|half| half.reading(row));
+                let pieces = late.and_then(|late| Some((late, scored.late_pieces(row)?)));
+                let pieces = pieces
+                    .into_iter()
+                    .flat_map(|(late, levels)| levels.map(|level| late.at(level).slowed(in_pieces)));
+                let slowness = window::slowness_in_latency(&seen, of_halves, pieces, by_load[row]);
+                let slowness = if is_queue[row] { slowness.at_most(0.0) } else { slowness };
                 let severity = window::severity_in_latency(&seen, scored.thresholds[row], slowness);
                 Some(Slowed { slowness, severity })
             }

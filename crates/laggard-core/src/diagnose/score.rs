@@ -8,7 +8,11 @@ use crate::grid::{FEWEST_PEERS, Params, Schedule, Window, Windower, note_joined}
 use crate::ids::{GroupId, MemberIndex, Slot, Table, WindowIndex};
 use crate::model::Metric;
 use crate::model::metric::Role;
+use crate::stats;
 use std::cell::OnceCell;
+
+/// Samples of a piece of a window, at least.
+const MIN_PIECE_SAMPLES: usize = 2;
 
 /// Whether a value moves: one bit for each slot, the newest lowest, set where it differs from the one before.
 #[derive(Debug, Clone, Copy, Default)]
@@ -92,6 +96,14 @@ impl ScoredWindow {
             Levels::new(self.metric, &Window::new(samples.copied().collect(), half))
         };
         vec![part(0), part(self.window.size() - half)]
+    }
+
+    /// The levels of a row in each quarter of the last half of its window; nothing where a quarter would have too few samples to say anything.
+    pub fn late_pieces(&self, row: usize) -> Option<[f64; 4]> {
+        let half = self.window.size() / 2;
+        let samples = &self.window.of(row)[self.window.size() - half..];
+        let piece = |index: usize| stats::mean_of_present(&samples[index * half / 4..(index + 1) * half / 4]);
+        (half >= 4 * MIN_PIECE_SAMPLES).then(|| [0, 1, 2, 3].map(piece))
     }
 
     /// Whether a row's score exceeds its threshold.

@@ -10,6 +10,12 @@ pub struct Slowness {
 }
 
 impl Slowness {
+    /// No more than this.
+    pub fn at_most(self, most: f64) -> Slowness {
+        let at_most = |own: f64| if own > most { most } else { own };
+        Slowness { window: at_most(self.window), brief: at_most(self.brief) }
+    }
+
     /// Nothing is known.
     pub const UNKNOWN: Slowness = Slowness { window: f64::NAN, brief: f64::NAN };
 }

@@ -29,6 +29,8 @@ const MIN_SPREADS: Bound = Bound::new("min_spreads", 4.0, "robust standard devia
 const IDLE_GROUP: Bound = Bound::new("idle_group_factor", 10.0, "times what is negligible");
 /// Mean latencies below this are in some other unit than milliseconds.
 pub const MIN_LATENCY_MS: Bound = Bound::new("min_latency", 0.02, "ms");
+/// Times its peers' load up to which latency is known to follow it.
+pub const MAX_KNOWN_LOAD: Bound = Bound::new("max_known_load", 1.5, "times the peers' load");
 /// Times its peers' latency that is a fault.
 const MIN_LATENCY_RATIO: Bound = Bound::new("min_latency_ratio", 1.4, "times the peers'");
 /// Times its peers' level, in all other metrics.
@@ -177,6 +179,16 @@ pub static RULES: &[Rule] = &[
         bounds: &[MIN_LATENCY_RATIO],
         ruling: Ruling::Excuses,
         step: Step::Differs(load),
+    },
+    Rule {
+        id: "queue",
+        scope: Scope::Window,
+        sentence: "A latency under far more load than the peers' may be that of its queue: without busy time nothing tells whether the disk is slow.",
+        clause: "{metric} {ratio} times its peers' at {load} times the load, {allowed} allowed",
+        origin: "queues of equal disks, simulated: at twice the load a latency may be ten times the peers'",
+        bounds: &[MAX_KNOWN_LOAD],
+        ruling: Ruling::Undecided,
+        step: Step::Differs(queue),
     },
     Rule {
         id: "lost-time",
@@ -491,10 +503,20 @@ fn threshold(case: &Case) -> Option<Numbers> {
 
 /// How slow a member is in latency, beyond what its load may explain, as a logarithm: what the budget is held against where work is
 /// not recorded. One slow request in a window is no slow device: both halves show at least half of it.
-pub fn slowness_in_latency(seen: &Reading, halves: impl Iterator<Item = Reading>, by_load: f64) -> Slowness {
+pub fn slowness_in_latency(
+    seen: &Reading,
+    halves: impl Iterator<Item = Reading>,
+    pieces: impl Iterator<Item = Reading>,
+    by_load: f64,
+) -> Slowness {
     let of_half = |half: Reading| BOTH_HALVES.value * slowness_in_part(&half, by_load);
     let window = halves.map(of_half).fold(slowness_in_part(seen, by_load), f64::min);
-    Slowness { window, brief: f64::NAN }
+    let mut late: Vec<f64> = pieces.map(|piece| slowness_in_part(&piece, by_load)).collect();
+    late.sort_by(f64::total_cmp);
+    // Three of the four; what is not known sorts last, and makes it unknown.
+    let brief =
+        if late.iter().any(|own| own.is_nan()) { f64::NAN } else { late.get(1).copied().unwrap_or(f64::NAN) };
+    Slowness { window, brief }
 }
 
 /// Score over threshold of a latency, as [`limp`](crate::compare::limp) has it; 0 where the difference would be excused.
@@ -508,7 +530,7 @@ fn slowness_in_part(seen: &Reading, by_load: f64) -> f64 {
     let slowness = seen.ratio.ln();
     match seen.difference() {
         // Without requests there is no latency.
-        _ if seen.level <= 0.0 => f64::NAN,
+        _ if seen.level.is_nan() || seen.level <= 0.0 => f64::NAN,
         // What is faster tells how much members differ.
         difference if difference <= 0.0 => slowness,
         difference if difference <= negligible_latency(seen) => 0.0,
@@ -627,6 +649,14 @@ fn load(case: &Case) -> Option<Numbers> {
     let is_high = case.relation() == Relation::High;
     (load > 1.0 && is_high && is_within(case, allowed))
         .then(|| Numbers::of(&[("ratio", case.reading.ratio), ("allowed", allowed), ("load", load)]))
+}
+
+fn queue(case: &Case) -> Option<Numbers> {
+    let is_latency = case.reading.metric.role() == Role::StorageLatency && case.account().is_none();
+    let load = load_ratio(case);
+    (is_latency && case.relation() == Relation::High && load >= MAX_KNOWN_LOAD.value).then(|| {
+        Numbers::of(&[("ratio", case.reading.ratio), ("load", load), ("allowed", MAX_KNOWN_LOAD.value)])
+    })
 }
 
 fn replaced(case: &Case) -> Option<Numbers> {

@@ -211,7 +211,8 @@ fn a_latency_that_its_load_explains_is_no_fault() {
         Asked { load, ..Asked::new(Kind::Device, Metric::Await, 5.0, own) }.rule()
     };
     assert_eq!(with(2.0, 13.99), "load");
-    assert_eq!(with(2.0, 14.0), "differs");
+    assert_eq!([with(1.25, 8.74), with(1.25, 8.75)], ["load", "differs"]);
+    assert_eq!(with(2.0, 14.0), "queue");
     assert_eq!(with(0.5, 7.0), "differs", "less load allows no less");
     let asked = Asked {
         load: vec![100.0, 100.0, 100.0, 100.0, 210.0],
@@ -391,8 +392,8 @@ fn a_rule_that_is_switched_off_is_not_asked() {
         let rules = without.iter().map(|id| crate::diagnose::rules::find(id).unwrap()).collect();
         Asked {
             without: Without::rules(rules),
-            load: vec![100.0, 100.0, 100.0, 100.0, 200.0],
-            ..Asked::new(Kind::Device, Metric::Await, 5.0, 10.0)
+            load: vec![100.0, 100.0, 100.0, 100.0, 140.0],
+            ..Asked::new(Kind::Device, Metric::Await, 5.0, 9.0)
         }
         .rule()
     };
@@ -719,4 +720,46 @@ fn links_and_hosts_are_harmed_on_one_side_and_where_nothing_is_left() {
     let free = |own: f64| server(Metric::MemoryAvailable, 60.0, own);
     assert_eq!([free(15.0), free(15.1), free(90.0)], ["differs", "headroom", "harmless-side"]);
     assert_eq!(server(Metric::MemoryWait, 0.0, 30.0), "differs");
+}
+
+#[test]
+fn a_latency_is_brief_where_three_of_its_last_four_pieces_are_slow() {
+    let scored = window(Metric::Await, &[10.0, 10.0, 10.0, 10.0, 10.0]);
+    let reading = scored.reading_of(MemberIndex::new(MEMBER)).unwrap();
+    let brief = |levels: [f64; 4], by_load: f64| {
+        let pieces = levels.into_iter().map(|level| reading.at(level));
+        slowness_in_latency(&reading, std::iter::empty(), pieces, by_load).brief
+    };
+    assert!((brief([10.0, 50.0, 60.0, 50.0], 0.0) - 5f64.ln()).abs() < 1e-9, "one may be as usual");
+    assert!(brief([10.0, 10.0, 60.0, 50.0], 0.0).abs() < 1e-9, "two may not");
+    assert!((brief([50.0; 4], 2f64.ln()) - 2.5f64.ln()).abs() < 1e-9, "less what its load explains");
+    assert!((brief([f64::NAN, 50.0, 60.0, 50.0], 0.0)).is_nan(), "a piece without requests");
+    assert!(slowness_in_latency(&reading, std::iter::empty(), std::iter::empty(), 0.0).brief.is_nan());
+}
+
+#[test]
+fn the_last_half_of_a_window_has_four_pieces_of_two_samples_or_more() {
+    let params = |size: usize| Params { interval_s: 1, smoothing: 1, size, shift: size, k: 3 };
+    let pieces = |size: usize| {
+        let method = &crate::compare::limp::LIMP;
+        let mut scorer =
+            Scorer::new(GroupId::new(0), Metric::Await, method, params(size), Policy::FromPeers, 3);
+        let rows = (0..=size as u64).map(|slot| (Slot(slot), [slot as f64; 3]));
+        let mut found: Vec<ScoredWindow> = rows.flat_map(|(slot, row)| scorer.push(slot, &row)).collect();
+        found.pop().and_then(|scored| scored.late_pieces(0))
+    };
+    assert_eq!(pieces(16), Some([8.5, 10.5, 12.5, 14.5]));
+    assert_eq!(pieces(15), None);
+}
+
+#[test]
+fn what_a_queue_does_to_latency_is_not_known_at_half_as_much_load_again() {
+    let own = |load: f64, account: Option<Account>| {
+        let load = vec![10.0, 10.0, 10.0, 10.0, load];
+        Asked { load, account, ..Asked::new(Kind::Device, Metric::Await, 10.0, 90.0) }.decide()
+    };
+    let (less, more) = (own(14.9, None), own(15.0, None));
+    assert_eq!([less.rule.id, more.rule.id], ["differs", "queue"]);
+    assert_eq!(more.ruling, Ruling::Undecided);
+    assert_ne!(own(15.0, Some(account(0.5, 0.4))).rule.id, "queue", "its busy time tells");
 }
