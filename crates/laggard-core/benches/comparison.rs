@@ -3,7 +3,7 @@
 //! Single-threaded unless the name says otherwise. Data are drawn once, outside of the clock.
 
 use divan::{Bencher, counter::ItemsCount};
-use laggard_core::compare::{Method, Threshold, cdf::CDF, kl::KL};
+use laggard_core::compare::{Method, Threshold, cdf::CDF, kl::KL, limp::LIMP};
 use laggard_core::diagnose::training::Trained;
 use laggard_core::diagnose::{Config, Diagnoser, Sample, Thresholds};
 use laggard_core::grid::{Params, Window, Windower};
@@ -89,6 +89,40 @@ fn intrepid_day_untrained(bencher: Bencher) {
 #[divan::bench(sample_count = 5)]
 fn intrepid_day_untrained_on_two_threads(bencher: Bencher) {
     intrepid_day(bencher, 2, |_| None);
+}
+
+/// The same day as it is judged unless told otherwise: by `limp` and what work costs, with everything recorded that this asks for.
+#[divan::bench(sample_count = 3)]
+fn intrepid_day_by_work(bencher: Bencher) {
+    let (roster, rows) = intrepid();
+    let pool = pool(1);
+    // Requests of 64 KiB, half of them read, in service for a third of their latency.
+    let metrics = |await_ms: f64| {
+        let tps = if await_ms > 0.0 { 20.0 } else { 0.0 };
+        [
+            (Metric::Await, await_ms),
+            (Metric::Tps, tps),
+            (Metric::RdSec, 64.0 * tps),
+            (Metric::WrSec, 64.0 * tps),
+            (Metric::Util, (tps * await_ms / 30.0).min(100.0)),
+        ]
+    };
+    bencher.counter(ItemsCount::new(5 * rows.len() * roster.components.len())).bench_local(|| {
+        pool.install(|| {
+            let mut diagnoser = Diagnoser::new(Config::untrained(&LIMP, 15), roster.clone());
+            for (slot, row) in rows.iter().enumerate() {
+                for (component, &value) in row.iter().enumerate() {
+                    for (metric, value) in metrics(value) {
+                        let of_await = sample(slot as i64 * 15, component, value);
+                        diagnoser.push(Sample { metric, ..of_await });
+                    }
+                }
+                diagnoser.drain();
+            }
+            diagnoser.finish();
+            diagnoser.diagnosis().incidents.len()
+        })
+    });
 }
 
 fn pool(threads: usize) -> rayon::ThreadPool {

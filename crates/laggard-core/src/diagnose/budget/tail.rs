@@ -135,6 +135,12 @@ impl Own {
         }
     }
 
+    /// Whether it is slow for good, and does not teach.
+    fn is_slow(&self, levels: Spread) -> bool {
+        let slow = levels.middle + (SLOW_FOR_GOOD * levels.deviation).max(MAX_USUAL.value);
+        f64::from(self.level) > slow
+    }
+
     /// The step of a maximum, without what it always has.
     fn step(&self, largest: f32, middle: f64) -> u16 {
         ((f64::from(largest) - self.usual(middle)) / STEP).clamp(0.0, MOST_STEPS) as u16
@@ -176,21 +182,43 @@ impl Tail {
         self.members.resize_with(maxima.len(), Own::default);
         let settled: Vec<Option<f32>> =
             self.members.iter_mut().zip(maxima).map(|(own, largest)| own.push(largest?)).collect();
-        let levels = Spread::of(&self.known().map(|own| f64::from(own.level)).collect::<Vec<f64>>());
-        self.levels = Some(levels).filter(|levels| levels.deviation.is_finite());
-        let slow = levels.middle + (SLOW_FOR_GOOD * levels.deviation).max(MAX_USUAL.value);
-        let mut teaching = Vec::with_capacity(self.members.len());
-        for (own, settled) in self.members.iter().zip(settled) {
-            if f64::from(own.level) > slow {
-                continue;
-            }
+        let levels = self.learn_levels();
+        for (own, settled) in self.members.iter().zip(settled).filter(|(own, _)| !own.is_slow(levels)) {
             if let Some(largest) = settled {
                 *self.counts.entry(own.step(largest, levels.middle)).or_default() += 1;
             }
-            teaching.extend(own.pending.as_slice().iter().map(|largest| own.step(*largest, levels.middle)));
         }
+        self.refit(levels);
+    }
+
+    /// Takes what other members of the same sort showed in the same time, from their first block to their last.
+    pub fn merge(&mut self, other: Tail) {
+        other.counts.into_iter().for_each(|(step, count)| *self.counts.entry(step).or_default() += count);
+        self.members.extend(other.members);
+        self.blocks = self.blocks.max(other.blocks);
+        self.first = self.first.and(other.first);
+        self.spreads = (self.spreads.0 + other.spreads.0, self.spreads.1 + other.spreads.1);
+        if self.blocks > 0 {
+            let levels = self.learn_levels();
+            self.refit(levels);
+        }
+    }
+
+    /// How the members' own levels are spread now.
+    fn learn_levels(&mut self) -> Spread {
+        let levels = Spread::of(&self.known().map(|own| f64::from(own.level)).collect::<Vec<f64>>());
+        self.levels = Some(levels).filter(|levels| levels.deviation.is_finite());
+        levels
+    }
+
+    /// The tail anew, of what was counted and of the last maxima of healthy members.
+    fn refit(&mut self, levels: Spread) {
         let mut counts = self.counts.clone();
-        teaching.into_iter().for_each(|step| *counts.entry(step).or_default() += 1);
+        for own in self.members.iter().filter(|own| !own.is_slow(levels)) {
+            for largest in own.pending.as_slice() {
+                *counts.entry(own.step(*largest, levels.middle)).or_default() += 1;
+            }
+        }
         let of_levels = self.levels.map_or(MIN_SPREAD, |levels| levels.deviation.max(MIN_SPREAD));
         let spread = of_levels.max(self.spreads.0 / self.spreads.1.max(1.0));
         let fitted = fit(&counts, spread);
@@ -434,6 +462,28 @@ mod tests {
         let wide = bar_after([0.0, 0.1, 0.2, 0.6]);
         let narrow = bar_after([0.0, 0.01, 0.0, 0.02]);
         assert!(narrow < wide / 2.0, "{wide} {narrow}");
+    }
+
+    #[test]
+    fn what_was_learnt_of_members_apart_is_merged() {
+        let largest = |block: u64, member: u64| {
+            let step = ((block * 37 + member * 11) % 100) as f32 - 79.5;
+            Some(step.max(0.0) * STEP as f32)
+        };
+        let learnt = |members: std::ops::Range<u64>| {
+            let mut tail = Tail::default();
+            (0..40)
+                .for_each(|block| tail.push_block(members.clone().map(|own| largest(block, own)).collect()));
+            tail
+        };
+        let (together, mut apart) = (learnt(0..20), learnt(0..10));
+        apart.merge(learnt(10..20));
+        assert_eq!(apart.counts, together.counts);
+        let [apart, together] = [apart.bar(1e-6), together.bar(1e-6)];
+        assert!((apart / together - 1.0).abs() < 0.1, "{apart} {together}");
+        let mut nothing = Tail::default();
+        nothing.merge(Tail::default());
+        assert!(!nothing.is_known());
     }
 
     #[test]
