@@ -121,7 +121,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(
-            [unit(0.025), unit(0.049), unit(0.05), unit(5000.0), unit(5001.0)],
+            [unit(0.025), unit(0.099), unit(0.1), unit(5000.0), unit(5001.0)],
             ["s", "s", "ms", "ms", "us"]
         );
         assert!(of_latency(0.025, true).is_empty());

@@ -12,7 +12,7 @@ pub mod power;
 pub mod tail;
 
 use super::bound::Bound;
-use super::rules::window::{least_slowness, margin, slow_for_good};
+use super::rules::window::{FOR_GOOD_AFTER, least_slowness, margin, slow_for_good};
 use crate::grid::FEWEST_PEERS;
 use crate::ids::MemberIndex;
 pub use lengths::Slowness;
@@ -77,16 +77,20 @@ struct Bars {
     by_chance: f64,
     /// It is slow for good.
     for_good: f64,
-    /// Less is not believed, whatever is known.
+    /// Less is not believed, whatever is known ...
     least: f64,
+    /// ... of any member, over a time in which jobs come and go; over longer ones, of members that are no faster than the others.
+    is_short: bool,
 }
 
 impl Bars {
-    const UNKNOWN: Bars = Bars { by_chance: f64::INFINITY, for_good: f64::INFINITY, least: 0.0 };
+    const UNKNOWN: Bars =
+        Bars { by_chance: f64::INFINITY, for_good: f64::INFINITY, least: 0.0, is_short: true };
 
-    /// Of a member that always has so much. Of one that is faster, less is believed than of others.
+    /// Of a member that always has so much.
     fn of(&self, usual: f64) -> f64 {
-        (self.by_chance + usual).min(self.for_good).max(self.least + usual.min(0.0))
+        let least = if self.is_short { self.least } else { self.least + usual.min(0.0) };
+        (self.by_chance + usual).min(self.for_good).max(least)
     }
 }
 
@@ -214,6 +218,7 @@ impl Calibration {
             by_chance: self.tails[length].bar(self.probabilities[length]),
             for_good: slow_for_good(self.tails[length].levels(), self.seconds(length)),
             least: least_slowness(self.seconds(length), QUARTERS[length] == 0, rate),
+            is_short: self.seconds(length) < FOR_GOOD_AFTER.value,
         };
     }
 

@@ -71,7 +71,7 @@ const MIN_JITTERY: Bound = Bound::new("min_jittery", HALF, "of its components");
 const ALL_OF_FEW: Bound = Bound::new("all_of_few", SEVERAL, "components");
 /// A job touches so many parts.
 const MIN_PARTS: Bound = Bound::new("min_parts", SEVERAL, "parts");
-/// Share of the parts that are slow at one moment that must have more to do than their peers.
+/// Share of the servers that are slow at one moment that must have more to do than their peers.
 const MIN_LOADED: Bound = Bound::new("min_loaded", QUARTER, "of them");
 /// A trouble that comes again within this is the same one.
 const REOPENED_WITHIN: Bound = Bound::new("reopened_within", 86_400.0, "s");
@@ -140,7 +140,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         id: "one-moment",
         scope: Scope::Site,
-        sentence: "Parts of one group that become slow at one moment, some of them with more to do, and are well again within the hour, did not fail each by itself: a job touches them.",
+        sentence: "Parts of one group that become slow at one moment, of servers some with more to do, and are well again within the hour, did not fail each by itself: a job touches them.",
         clause: "{parts} parts at one moment",
         origin: "uneven days, simulated: cron jobs over one LUN of every controller",
         bounds: &[AT_ONCE, MIN_COMPONENTS, MIN_LOADED, TOGETHER_WITHIN],

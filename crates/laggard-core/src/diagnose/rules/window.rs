@@ -8,7 +8,7 @@ mod network;
 mod rare;
 mod work;
 
-pub use rare::{least_slowness, margin, slow_for_good};
+pub use rare::{FOR_GOOD_AFTER, least_slowness, margin, slow_for_good};
 pub use work::{MIN_WORK, cost_threshold, slowness_for_work, work_threshold};
 
 use super::{Bound, Numbers, Rule, Ruling, Scope, Step, Without};

@@ -344,8 +344,8 @@ fn has_load(site: &Site, trouble: &Trouble) -> bool {
     shows_load(&trouble.episode) || loads.any(|load| load.episode.overlaps(&trouble.episode))
 }
 
-/// Slowness of several parts of a group that begins at one moment and is over within the hour: the worst part stands for all. Some of them
-/// must show the job: what stalls, or is slow for the same work as before, is no job's.
+/// Slowness of several parts of a group that begins at one moment and is over within the hour: the worst part stands for all. Of servers some
+/// must show the job: what stalls, or is slow for the same work as its peers', is no job's.
 pub(super) fn one_moment(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
     let passing = |claim: &Claim| {
         let (_, trouble) = site.single(claim)?;
@@ -368,8 +368,11 @@ pub(super) fn one_moment(site: &Site, claims: Vec<Claim>) -> Vec<Claim> {
         };
         let length = slow.iter().take_while(is_of_moment).count().max(1);
         let mut moment: Vec<Claim> = slow.drain(..length).collect();
-        let loaded = moment.iter().filter_map(passing).filter(|trouble| has_load(site, trouble)).count();
-        if (length as f64) < MIN_COMPONENTS.value || (loaded as f64) < MIN_LOADED.value * length as f64 {
+        // Files lie on few LUNs, and a job that touches them may show on none; servers that share all files have loads alike.
+        let shows_job =
+            |trouble: &&Trouble| site.component(trouble).kind != Kind::Server || has_load(site, trouble);
+        let of_job = moment.iter().filter_map(passing).filter(shows_job).count();
+        if (length as f64) < MIN_COMPONENTS.value || (of_job as f64) < MIN_LOADED.value * length as f64 {
             found.extend(moment);
             continue;
         }

@@ -800,7 +800,7 @@ fn both_of_two_disks_name_their_server_and_two_of_three_do_not() {
     let all_of_one = slow_disks(&[4], &[(0, 0), (0, 1), (0, 2)]);
     assert_eq!(
         all_of_one,
-        ["oss0:sd0", "oss0:sd1", "oss0:sd2"].map(|disk| (Kind::Device, disk.to_string())),
-        "with nothing outside to compare with, no part is accused"
+        [(Kind::Device, "oss0:sd0".to_string())],
+        "with nothing outside to compare with, no part is accused: they are slow together"
     );
 }

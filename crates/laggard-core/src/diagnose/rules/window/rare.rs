@@ -18,7 +18,7 @@ pub(super) const MIN_BRIEF_RATIO: Bound = Bound::new("min_brief_ratio", 4.0, "ti
 pub(super) const STILL_SLOW: Bound = Bound::new("still_slow", HALF, "of the bar");
 
 /// Over so long a time jobs come and go, and members differ by themselves ...
-pub(super) const FOR_GOOD_AFTER: Bound = Bound::new("for_good_after", 86_400.0, "s");
+pub const FOR_GOOD_AFTER: Bound = Bound::new("for_good_after", 86_400.0, "s");
 /// ... so that one this far from all others, of so many ...
 pub(super) const MIN_FOR_GOOD_SPREADS: Bound =
     Bound::new("min_for_good_spreads", 5.0, "robust standard deviations");
