@@ -10,6 +10,7 @@ pub mod bound;
 pub mod budget;
 pub mod case;
 pub mod cause;
+pub mod config;
 pub mod evidence;
 pub mod gaps;
 pub mod incident;
@@ -25,6 +26,7 @@ pub mod trace;
 pub mod training;
 
 pub use cause::Cause;
+pub use config::{Config, Incomplete, Repair};
 pub use incident::{Conclusion, Diagnosis, Incident, Verdict};
-pub use pipeline::{Config, Diagnoser, Event, Incomplete, JudgedWindow, Repair, Sample};
+pub use pipeline::{Diagnoser, Event, JudgedWindow, Sample};
 pub use training::{Thresholds, Trainer};

@@ -4,22 +4,20 @@
 //! length of the recording. What comes out depends on the samples only, never on how they were cut into chunks.
 
 use super::assess::is_early_slowness;
-use super::budget::Rate;
 use super::case::{Context, Surroundings};
+use super::config::Config;
 use super::evidence::Episode;
 use super::gaps::{Attendance, Gap, GapReason, Hole, MOST_GAPS};
 use super::judge::{Bench, Found, Judged, Track};
 use super::ledger::{Accounts, Ledger, Recorded};
 use super::past::Past;
 use super::persistence::{History, Strand};
-use super::rules::Without;
 use super::rules::episode::Impact;
 use super::rules::window::{self, RESENT_FOR};
 use super::score::{ScoredWindow, Scorer};
 use super::threshold::Policy;
 use super::trace::{Tally, Trace};
-use super::training::Thresholds;
-use crate::compare::{Method, Score, Subject, cost::COST, cwnd::CWND, limp::LIMP};
+use crate::compare::{Score, Subject};
 use crate::grid::{Grid, Params, Schedule};
 use crate::ids::{ComponentId, GroupId, MemberIndex, Slot, Table, UnixSeconds, WindowIndex};
 use crate::model::metric::{Domain, Role};
@@ -41,93 +39,6 @@ pub struct Sample {
     pub metric: Metric,
     /// Its value; NaN is no sample.
     pub value: f64,
-}
-
-/// A component that was repaired: what was seen of it before is history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Repair {
-    /// The component.
-    pub component: ComponentId,
-    /// When.
-    pub at: UnixSeconds,
-}
-
-/// How to diagnose.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// The grid.
-    pub interval_s: u32,
-    /// For all metrics but congestion windows, which have their own.
-    pub method: &'static Method,
-    /// Trained thresholds; without, they come from the peers.
-    pub thresholds: Option<Thresholds>,
-    /// A slot stays open until a sample this many slots newer has come.
-    pub lateness_slots: i64,
-    /// What was repaired.
-    pub resolved: Vec<Repair>,
-    /// Rules that are not asked.
-    pub without: Without,
-    /// Components of which every window is explained, also where nothing stands out.
-    pub asked: Vec<ComponentId>,
-    /// What the input lost.
-    pub incomplete: Incomplete,
-    /// False alarms that the site accepts.
-    pub budget: Rate,
-}
-
-/// Samples that were lost, merged with others or not understood before they came here.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Incomplete {
-    /// Of these components, ascending.
-    pub components: Vec<ComponentId>,
-    /// Of others, which are not known.
-    pub is_of_others: bool,
-}
-
-impl Config {
-    /// Without training, with all rules.
-    pub fn untrained(method: &'static Method, interval_s: u32) -> Config {
-        Config {
-            interval_s,
-            method,
-            thresholds: None,
-            lateness_slots: 0,
-            resolved: Vec::new(),
-            without: Without::default(),
-            asked: Vec::new(),
-            incomplete: Incomplete::default(),
-            budget: Rate::default(),
-        }
-    }
-
-    /// Published methods know metrics only; ours also asks what work costs.
-    fn keeps_books(&self) -> bool {
-        self.thresholds.is_none() && *self.method == LIMP
-    }
-
-    /// By which method a metric is judged, or taken into the books; `None` for metrics that are not used.
-    pub fn method_of(&self, metric: Metric) -> Option<&'static Method> {
-        let of_disks = metric.role().domain() == Domain::Storage;
-        Some(match metric.role() {
-            Role::Context => return None,
-            _ if self.method.subject == Subject::Slowdown && !of_disks => return None,
-            Role::Account if !self.keeps_books() => return None,
-            Role::Congestion => &CWND,
-            Role::Cost | Role::Work | Role::Account => &COST,
-            Role::StorageVolume
-            | Role::StorageLatency
-            | Role::NetworkVolume
-            | Role::Retransmission
-            | Role::HostHealth
-            | Role::LinkHealth
-            | Role::Load => self.method,
-        })
-    }
-
-    /// Whether samples of a metric change anything.
-    pub fn uses(&self, metric: Metric) -> bool {
-        metric.is_used() && self.method_of(metric).is_some()
-    }
 }
 
 /// A judged window of one group in one metric. Lists run over `components`.

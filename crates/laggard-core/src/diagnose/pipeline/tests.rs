@@ -1,10 +1,12 @@
 mod coverage;
 
 use super::*;
+use crate::compare::{Method, limp::LIMP};
 use crate::compare::{cdf::CDF, kl::KL};
 use crate::diagnose::case::Relation;
 use crate::diagnose::training::Trained;
 use crate::diagnose::{Cause, Diagnosis};
+use crate::diagnose::{Repair, Thresholds};
 use crate::model::Kind;
 use crate::model::groups::Observed;
 use proptest::prelude::*;
@@ -777,38 +779,4 @@ fn the_metric_that_tells_most_is_one_of_the_cause() {
     assert_eq!(found.incidents[0].share_of_slowness(), None, "a fault is no load");
     let said = |members| super::super::incident::UndecidedReason::FewPeers { members }.to_string();
     assert!(said(1).starts_with("1 member,") && said(2).starts_with("2 members,"));
-}
-
-#[test]
-fn windows_of_a_metric_that_paused_do_not_count_for_the_window_of_now() {
-    let servers: Vec<Observed> = (0..6)
-        .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
-        .collect();
-    let roster = Roster::new(&servers, None);
-    // Traffic is not recorded for a while, and its last windows, in which the first server had a hog, come when it is again.
-    let of_second = |second: i64| {
-        let sample = move |server: usize| {
-            let wobble = 0.95 + 0.1 * noise(server, second);
-            let is_hog = server == 0 && second < 100;
-            let traffic = if is_hog { 5e7 } else { 1e7 };
-            let latency = Some(sample_of(second, server, Metric::Await, 5.0 * wobble));
-            let is_recorded = !(100..160).contains(&second);
-            let traffic = is_recorded.then(|| sample_of(second, server, Metric::Rxbyt, traffic * wobble));
-            latency.into_iter().chain(traffic)
-        };
-        (0..6).flat_map(sample)
-    };
-    let mut diagnoser = Diagnoser::new(config(&LIMP), roster);
-    let mut before = 0;
-    for second in 0..161 {
-        if second == 160 {
-            diagnoser.drain();
-            before = diagnoser.histories[ComponentId::new(0)].accumulator;
-        }
-        of_second(second).for_each(|sample| diagnoser.push(sample));
-    }
-    diagnoser.finish();
-    let after = diagnoser.histories[ComponentId::new(0)].accumulator;
-    assert!(before > 0, "the hog was seen");
-    assert!(after < before, "{before}, then {after}: the window of now is quiet");
 }

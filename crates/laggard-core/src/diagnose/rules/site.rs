@@ -5,6 +5,7 @@
 //! a part is accused in place of its components where trouble is much denser behind it than elsewhere. Greedy: the part that
 //! explains most comes first; what no part explains stands for itself.
 
+mod judged;
 mod parts;
 
 use super::episode::{self, Named, Spoken};
@@ -23,6 +24,14 @@ use crate::ids::{ComponentId, UnixSeconds};
 use crate::model::groups::Component;
 use crate::model::metric::{Domain, Role};
 use crate::model::{Kind, Metric, Part, Roster};
+pub use judged::{
+    ComponentWindows, Coverage, GroupCoverage, GroupState, MostJudged, Sight, no_all_clear, undecided,
+    undecided_component,
+};
+use judged::{
+    blind, few_peers, few_windows, incomplete_input, input_lost, late_samples, mostly_partial,
+    mostly_unclear, mostly_uncompared, no_data, not_all_judged, not_all_recorded, nothing_compared,
+};
 use parts::{
     alone, controller_of_servers, controllers_failed, dense_part, host_explains, is_unused, lost_attachments,
     lost_luns, one_job, one_moment, reopened, servers_down,
@@ -378,196 +387,6 @@ pub static RULES: &[Rule] = &[
         step: Step::AllClear(late_samples),
     },
 ];
-
-/// What a diagnosis rests upon.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Coverage {
-    /// Each peer group.
-    pub groups: Vec<GroupCoverage>,
-    /// Components whose samples are not all there; files of which that is not known count as one.
-    pub incomplete: usize,
-    /// Components that the topology names, of kinds that were recorded, and of which there is no sample.
-    pub never_recorded: usize,
-    /// Samples that came too late to be judged, ...
-    pub late: u64,
-    /// ... and those that did not.
-    pub taken: u64,
-}
-
-/// How many members of a group there are, and how many of them are healthy or suspect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GroupCoverage {
-    /// Members.
-    pub members: usize,
-    /// Those that could be judged.
-    pub judged: usize,
-    /// How slow its disks could have been seen to be.
-    pub sight: Sight,
-}
-
-/// What tells how slow the disks of a group are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sight {
-    /// Thresholds are trained: what they see was decided in training.
-    pub is_trained: bool,
-    /// What disks moved was recorded ...
-    pub has_volume: bool,
-    /// ... and something that tells how slow they are.
-    pub is_told: bool,
-    /// Slowness was put into the recording, and not even the largest was found.
-    pub is_tried_in_vain: bool,
-}
-
-/// Groups of one or two never can be judged, and are no reason for alarm.
-fn not_all_judged(coverage: &Coverage) -> Option<Numbers> {
-    let groups = &coverage.groups;
-    let is_blind = |group: &&GroupCoverage| {
-        group.members >= FEWEST_PEERS && (group.judged as f64) < MIN_JUDGED.value * group.members as f64
-    };
-    let blind = groups.iter().filter(is_blind).count();
-    (blind > 0 || groups.iter().all(|group| group.judged == 0))
-        .then(|| Numbers::of(&[("blind", blind as f64), ("groups", groups.len() as f64)]))
-}
-
-fn not_all_recorded(coverage: &Coverage) -> Option<Numbers> {
-    let (never, recorded) = (
-        coverage.never_recorded as f64,
-        coverage.groups.iter().map(|group| group.members).sum::<usize>() as f64,
-    );
-    (recorded < MIN_JUDGED.value * (never + recorded))
-        .then(|| Numbers::of(&[("never", never), ("recorded", recorded)]))
-}
-
-fn blind(coverage: &Coverage) -> Option<Numbers> {
-    let is_blind = |sight: &Sight| {
-        let is_untold = !sight.is_trained && sight.has_volume && !sight.is_told;
-        is_untold || sight.is_tried_in_vain
-    };
-    let blind = coverage.groups.iter().filter(|group| is_blind(&group.sight)).count();
-    (blind > 0).then(|| Numbers::of(&[("blind", blind as f64), ("groups", coverage.groups.len() as f64)]))
-}
-
-fn input_lost(coverage: &Coverage) -> Option<Numbers> {
-    let incomplete = coverage.incomplete;
-    (incomplete > 0).then(|| Numbers::of(&[("incomplete", incomplete as f64)]))
-}
-
-fn late_samples(coverage: &Coverage) -> Option<Numbers> {
-    let (late, all) = (coverage.late as f64, (coverage.late + coverage.taken) as f64);
-    (late > MAX_LATE.value * all).then(|| Numbers::of(&[("late", late), ("samples", all)]))
-}
-
-/// The rule that says that nothing suspect is no all-clear, if one does.
-pub fn no_all_clear(coverage: &Coverage, without: &Without) -> Option<Spoken> {
-    without.first(RULES, |rule| {
-        let Step::AllClear(speaks) = rule.step else { return None };
-        Some(Spoken { rule, metric: None, numbers: speaks(coverage)? })
-    })
-}
-
-/// The metric of a group that was judged most often.
-#[derive(Debug, Clone, Copy)]
-pub struct MostJudged {
-    /// Windows that could be decided.
-    pub windows: u64,
-    /// By which method ...
-    pub method: &'static Method,
-    /// ... and with which parameters.
-    pub params: Params,
-}
-
-/// What is known of a group when the question is whether it can be judged.
-pub struct GroupState {
-    /// Its members.
-    pub members: usize,
-    /// None if no metric is compared.
-    pub most_judged: Option<MostJudged>,
-    /// Windows' time in which any member was recorded ...
-    pub recorded: f64,
-    /// ... windows in which members were compared ...
-    pub compared: u64,
-    /// ... and windows' time since the last of them.
-    pub since_compared: f64,
-    /// The longest time in windows, while some member was recorded, without one between.
-    pub longest_uncompared: f64,
-}
-
-fn few_peers(group: &GroupState) -> Option<UndecidedReason> {
-    let members = group.members;
-    (members < FEWEST_PEERS).then_some(UndecidedReason::FewPeers { members })
-}
-
-fn nothing_compared(group: &GroupState) -> Option<UndecidedReason> {
-    group.most_judged.is_none().then_some(UndecidedReason::NothingCompared)
-}
-
-fn few_windows(group: &GroupState) -> Option<UndecidedReason> {
-    let MostJudged { windows, method, params } = group.most_judged?;
-    let needed_s = params.least_s();
-    (windows < params.k as u64).then_some(UndecidedReason::FewWindows { windows, method, needed_s })
-}
-
-fn mostly_uncompared(group: &GroupState) -> Option<UndecidedReason> {
-    let is_most = (group.compared as f64) < (1.0 - MIN_UNCLEAR.value) * group.recorded - OVER_AFTER.value;
-    let is_now = group.since_compared >= OVER_AFTER.value;
-    let is_long = group.longest_uncompared >= OVER_AFTER.value.max(MAX_UNCOMPARED.value * group.recorded);
-    (is_most || is_now || is_long).then_some(UndecidedReason::TooFewRecorded)
-}
-
-/// The windows of a component, by what could be said in them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ComponentWindows {
-    /// It was compared in any metric.
-    pub judged: u64,
-    /// It stood out, and a rule said that nothing can be said ...
-    pub unclear: u64,
-    /// ... in so many of the last windows without one between.
-    pub unclear_now: u64,
-    /// Since it was recorded first ...
-    pub present: u64,
-    /// ... and its disks or its traffic could not be compared, although those of its peers were.
-    pub partial: u64,
-    /// The last of them without one between.
-    pub partial_now: u64,
-    /// Samples of it were lost, merged with others or not understood.
-    pub is_incomplete: bool,
-}
-
-fn no_data(windows: &ComponentWindows) -> Option<UndecidedReason> {
-    (windows.judged == 0).then_some(UndecidedReason::NoData)
-}
-
-fn incomplete_input(windows: &ComponentWindows) -> Option<UndecidedReason> {
-    windows.is_incomplete.then_some(UndecidedReason::IncompleteInput)
-}
-
-fn mostly_partial(windows: &ComponentWindows) -> Option<UndecidedReason> {
-    let is_most = windows.partial as f64 >= MIN_UNCLEAR.value * windows.present as f64;
-    let is_now = windows.partial_now as f64 >= OVER_AFTER.value;
-    (is_most || is_now).then_some(UndecidedReason::PartlyRecorded)
-}
-
-fn mostly_unclear(windows: &ComponentWindows) -> Option<UndecidedReason> {
-    let is_most = windows.unclear as f64 >= MIN_UNCLEAR.value * windows.judged as f64;
-    let is_now = windows.unclear_now as f64 >= OVER_AFTER.value;
-    (is_most || is_now).then_some(UndecidedReason::Unclear)
-}
-
-/// Why a component cannot be judged, if so, and the rule that says it.
-pub fn undecided_component(windows: &ComponentWindows, without: &Without) -> Option<Undecided> {
-    without.first(RULES, |rule| {
-        let Step::HasData(speaks) = rule.step else { return None };
-        Some(Undecided { reason: speaks(windows)?, rule })
-    })
-}
-
-/// Why a group cannot be judged, if so, and the rule that says it.
-pub fn undecided(group: &GroupState, without: &Without) -> Option<Undecided> {
-    without.first(RULES, |rule| {
-        let Step::Judged(speaks) = rule.step else { return None };
-        Some(Undecided { reason: speaks(group)?, rule })
-    })
-}
 
 /// How all members of a group stand against its past, in one window.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -85,7 +85,7 @@ pub static RULES: &[Rule] = &[
             KNOWN_AFTER,
             MIN_MEMBERS,
             MAX_USUAL,
-            rare::FOR_GOOD_AFTER,
+            FOR_GOOD_AFTER,
             rare::MIN_FOR_GOOD_SPREADS,
             rare::MIN_FOR_GOOD_MEMBERS,
             rare::MIN_FOR_GOOD,

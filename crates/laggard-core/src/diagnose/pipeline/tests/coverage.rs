@@ -144,3 +144,37 @@ fn where_nothing_tells_how_slow_disks_are_it_is_blind() {
     };
     assert_eq!([of(Metric::WrSec), of(Metric::Await)], [Conclusion::Undecided, Conclusion::Quiet]);
 }
+
+#[test]
+fn windows_of_a_metric_that_paused_do_not_count_for_the_window_of_now() {
+    let servers: Vec<Observed> = (0..6)
+        .map(|n| Observed { name: format!("oss{n}"), has_network: true, ..Observed::default() })
+        .collect();
+    let roster = Roster::new(&servers, None);
+    // Traffic is not recorded for a while, and its last windows, in which the first server had a hog, come when it is again.
+    let of_second = |second: i64| {
+        let sample = move |server: usize| {
+            let wobble = 0.95 + 0.1 * noise(server, second);
+            let is_hog = server == 0 && second < 100;
+            let traffic = if is_hog { 5e7 } else { 1e7 };
+            let latency = Some(sample_of(second, server, Metric::Await, 5.0 * wobble));
+            let is_recorded = !(100..160).contains(&second);
+            let traffic = is_recorded.then(|| sample_of(second, server, Metric::Rxbyt, traffic * wobble));
+            latency.into_iter().chain(traffic)
+        };
+        (0..6).flat_map(sample)
+    };
+    let mut diagnoser = Diagnoser::new(config(&LIMP), roster);
+    let mut before = 0;
+    for second in 0..161 {
+        if second == 160 {
+            diagnoser.drain();
+            before = diagnoser.histories[ComponentId::new(0)].accumulator;
+        }
+        of_second(second).for_each(|sample| diagnoser.push(sample));
+    }
+    diagnoser.finish();
+    let after = diagnoser.histories[ComponentId::new(0)].accumulator;
+    assert!(before > 0, "the hog was seen");
+    assert!(after < before, "{before}, then {after}: the window of now is quiet");
+}

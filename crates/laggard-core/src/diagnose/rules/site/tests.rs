@@ -335,56 +335,6 @@ fn a_server_is_named_before_the_controller_that_has_no_other() {
 }
 
 #[test]
-fn nothing_suspect_is_said_only_where_all_that_can_be_compared_was() {
-    let says = |groups: &[(usize, usize)]| {
-        let coverage =
-            |&(members, judged): &(usize, usize)| GroupCoverage { members, judged, sight: Sight::default() };
-        let coverage = Coverage { groups: groups.iter().map(coverage).collect(), ..Coverage::default() };
-        let is_lost = Coverage { incomplete: 1, ..coverage.clone() };
-        assert!(no_all_clear(&is_lost, &Without::default()).is_some(), "samples were lost");
-        let sees = |sight: Sight| {
-            let mut coverage = coverage.clone();
-            coverage.groups.iter_mut().take(1).for_each(|group| group.sight = sight);
-            groups.is_empty() || no_all_clear(&coverage, &Without::default()).is_none()
-        };
-        let volumes = Sight { has_volume: true, ..Sight::default() };
-        assert!(groups.is_empty() || !sees(Sight { is_tried_in_vain: true, ..Sight::default() }));
-        assert!(groups.is_empty() || !sees(volumes), "nothing tells how slow disks are");
-        let is_seen = no_all_clear(&coverage, &Without::default()).is_none();
-        assert!(is_seen == sees(Sight { is_told: true, ..volumes }) || groups.is_empty());
-        assert!(is_seen == sees(Sight { is_trained: true, ..volumes }) || groups.is_empty());
-        no_all_clear(&coverage, &Without::default()).is_none()
-    };
-    assert!(says(&[(9, 9)]) && says(&[(9, 9), (2, 0)]), "single machines are never compared");
-    assert!(says(&[(8, 4)]) && !says(&[(8, 3)]) && !says(&[(9, 9), (3, 1)]), "half of each group");
-    assert!(!says(&[(2, 0)]) && !says(&[]), "no component was judged");
-}
-
-#[test]
-fn where_most_of_the_topology_was_never_recorded_nothing_suspect_is_not_said() {
-    let says = |never_recorded: usize| {
-        no_all_clear(&Coverage { never_recorded, ..four_judged() }, &Without::default())
-    };
-    assert!(says(4).is_none());
-    assert_eq!(says(5).map(|spoken| spoken.rule.id), Some("not-all-recorded"));
-}
-
-/// A group of four, all judged.
-fn four_judged() -> Coverage {
-    let groups = vec![GroupCoverage { members: 4, judged: 4, sight: Sight::default() }];
-    Coverage { groups, ..Coverage::default() }
-}
-
-#[test]
-fn where_many_samples_came_too_late_nothing_suspect_is_not_said() {
-    let says = |late: u64| {
-        no_all_clear(&Coverage { late, taken: 900, ..four_judged() }, &Without::default())
-            .map(|spoken| spoken.rule.id)
-    };
-    assert_eq!([says(100), says(101)], [None, Some("late-samples")]);
-}
-
-#[test]
 fn one_lost_lun_names_the_attachment_and_two_their_server() {
     let name = |luns: usize| explained(&lost("fs5", luns, 1000)).remove(0).0;
     assert!(name(1).starts_with("ddn2.") && name(1).ends_with(".fs5"), "{}", name(1));
@@ -485,75 +435,6 @@ fn preferred_attachments_that_are_unused_are_lost_also_where_no_taker_was_record
     };
     assert_eq!(cause(1), Cause::LostAttachment);
     assert_eq!(cause(2), Cause::Unknown, "a second path may be idle");
-}
-
-/// Three members that were compared in so many windows of those that were recorded.
-fn judged_for(recorded: f64, compared: u64) -> GroupState {
-    let (members, most_judged) = (3, None);
-    GroupState { members, most_judged, recorded, compared, since_compared: 0.0, longest_uncompared: 0.0 }
-}
-
-#[test]
-fn a_group_is_judged_from_three_members_and_as_many_windows_as_the_filter_needs() {
-    let reason = |members: usize, windows: Option<u64>| {
-        let most_judged = windows.map(|windows| MostJudged { windows, method: &CDF, params: CDF.params });
-        let state = GroupState { members, most_judged, ..judged_for(9.0, 9) };
-        undecided(&state, &Without::default()).map(|found| found.rule.id)
-    };
-    let uncompared = |recorded: f64, compared: u64, since_compared: f64| {
-        let most_judged = Some(MostJudged { windows: compared, method: &CDF, params: CDF.params });
-        let state = GroupState { most_judged, since_compared, ..judged_for(recorded, compared) };
-        undecided(&state, &Without::default()).map(|found| found.rule.id)
-    };
-    let long = |recorded: f64, longest_uncompared: f64| {
-        let most_judged = Some(MostJudged { windows: 90, method: &CDF, params: CDF.params });
-        let state = GroupState { most_judged, longest_uncompared, ..judged_for(recorded, 90) };
-        undecided(&state, &Without::default()).map(|found| found.rule.id)
-    };
-    assert_eq!([long(100.0, 11.9), long(100.0, 12.0)], [None, Some("mostly-uncompared")]);
-    assert_eq!([long(200.0, 19.9), long(200.0, 20.0)], [None, Some("mostly-uncompared")]);
-    assert_eq!([uncompared(40.0, 30, 11.9), uncompared(40.0, 30, 12.0)], [None, Some("mostly-uncompared")]);
-    assert_eq!([uncompared(224.0, 100, 0.0), uncompared(225.0, 100, 0.0)], [None, Some("mostly-uncompared")]);
-    assert_eq!(reason(2, Some(9)), Some("few-peers"));
-    assert_eq!(reason(3, None), Some("nothing-compared"));
-    assert_eq!(reason(3, Some(2)), Some("few-windows"));
-    assert_eq!(reason(3, Some(3)), None);
-    let windows = |judged: u64, unclear: u64| ComponentWindows {
-        judged,
-        unclear,
-        unclear_now: 0,
-        present: 10,
-        partial: 0,
-        partial_now: 0,
-        is_incomplete: false,
-    };
-    let incomplete = ComponentWindows { is_incomplete: true, ..windows(10, 0) };
-    let reason = undecided_component(&incomplete, &Without::default()).map(|known| known.reason);
-    assert_eq!(reason, Some(UndecidedReason::IncompleteInput));
-    let now = |unclear_now: u64| {
-        undecided_component(&ComponentWindows { unclear_now, ..windows(100, 9) }, &Without::default())
-    };
-    assert_eq!(
-        [now(11), now(12)].map(|found| found.map(|found| found.rule.id)),
-        [None, Some("mostly-unclear")]
-    );
-    let component = |judged: u64, unclear: u64| {
-        undecided_component(&windows(judged, unclear), &Without::default()).map(|known| known.reason)
-    };
-    let partial = |partial: u64| {
-        let windows = ComponentWindows { partial, ..windows(10, 0) };
-        undecided_component(&windows, &Without::default()).map(|known| known.reason)
-    };
-    let lately = |partial_now: u64| {
-        let windows = ComponentWindows { partial_now, present: 1000, ..windows(10, 0) };
-        undecided_component(&windows, &Without::default()).map(|known| known.reason)
-    };
-    assert_eq!([lately(11), lately(12)], [None, Some(UndecidedReason::PartlyRecorded)]);
-    assert_eq!([partial(4), partial(5)], [None, Some(UndecidedReason::PartlyRecorded)]);
-    assert_eq!(component(0, 0), Some(UndecidedReason::NoData));
-    assert_eq!(component(1, 0), None);
-    assert_eq!(component(10, 4), None);
-    assert_eq!(component(10, 5), Some(UndecidedReason::Unclear));
 }
 
 #[test]
