@@ -77,20 +77,16 @@ struct Bars {
     by_chance: f64,
     /// It is slow for good.
     for_good: f64,
-    /// Less is not believed, whatever is known ...
+    /// Less is not believed, whatever is known.
     least: f64,
-    /// ... of any member, over a time in which jobs come and go; over longer ones, of members that are no faster than the others.
-    is_short: bool,
 }
 
 impl Bars {
-    const UNKNOWN: Bars =
-        Bars { by_chance: f64::INFINITY, for_good: f64::INFINITY, least: 0.0, is_short: true };
+    const UNKNOWN: Bars = Bars { by_chance: f64::INFINITY, for_good: f64::INFINITY, least: 0.0 };
 
-    /// Of a member that always has so much.
+    /// Of a member that always has so much. Of one that is faster, less is believed than of others.
     fn of(&self, usual: f64) -> f64 {
-        let least = if self.is_short { self.least } else { self.least + usual.min(0.0) };
-        (self.by_chance + usual).min(self.for_good).max(least)
+        (self.by_chance + usual).min(self.for_good).max(self.least + usual.min(0.0))
     }
 }
 
@@ -143,6 +139,11 @@ pub struct Calibration {
     windows: u64,
 }
 
+/// Seconds of a length. Pieces are half as long as what is new in a window.
+fn seconds(length: usize, shift_s: f64) -> f64 {
+    4.0 * f64::from(QUARTERS[length]).max(0.5) * shift_s
+}
+
 impl Calibration {
     /// For so many members, with so many seconds from one window to the next.
     pub fn new(shift_s: f64, members: usize) -> Calibration {
@@ -151,7 +152,7 @@ impl Calibration {
             members: vec![Lengths::default(); members],
             early: vec![NOTHING_REACHED; members],
             excursions: Excursions { last: vec![0; members], ..Excursions::default() },
-            tails: std::array::from_fn(|_| Tail::default()),
+            tails: std::array::from_fn(|length| Tail::new(seconds(length, shift_s) >= FOR_GOOD_AFTER.value)),
             bars: [Bars::UNKNOWN; LENGTHS],
             probabilities: [1.0; LENGTHS],
             rate: Rate::default(),
@@ -171,9 +172,8 @@ impl Calibration {
         shortest.max(4 * u64::from(QUARTERS[length]))
     }
 
-    /// Seconds of a length. Pieces are half as long as what is new in a window.
     fn seconds(&self, length: usize) -> f64 {
-        4.0 * f64::from(QUARTERS[length]).max(0.5) * self.shift_s
+        seconds(length, self.shift_s)
     }
 
     /// Whether the first block is over: before that nothing is known of chance.
@@ -218,7 +218,6 @@ impl Calibration {
             by_chance: self.tails[length].bar(self.probabilities[length]),
             for_good: slow_for_good(self.tails[length].levels(), self.seconds(length)),
             least: least_slowness(self.seconds(length), QUARTERS[length] == 0, rate),
-            is_short: self.seconds(length) < FOR_GOOD_AFTER.value,
         };
     }
 

@@ -49,6 +49,8 @@ const MOST_STEPS: f64 = 2000.0;
 #[derive(Debug, Default)]
 pub struct Tail {
     members: Vec<Own>,
+    /// Whether a member that is always faster than the others is held against its own level: over times in which jobs come and go.
+    is_of_days: bool,
     /// Maxima, by steps.
     counts: BTreeMap<u16, u32>,
     blocks: u64,
@@ -158,6 +160,11 @@ struct Fitted {
 }
 
 impl Tail {
+    /// A tail that has learnt nothing, of a length of time.
+    pub fn new(is_of_days: bool) -> Tail {
+        Tail { is_of_days, ..Tail::default() }
+    }
+
     /// Takes the largest slowness of every member in a block; nothing of those that do not teach.
     pub fn push_block(&mut self, maxima: Vec<Option<f32>>) {
         let active: Vec<f64> =
@@ -183,9 +190,10 @@ impl Tail {
         let settled: Vec<Option<f32>> =
             self.members.iter_mut().zip(maxima).map(|(own, largest)| own.push(largest?)).collect();
         let levels = self.learn_levels();
+        let middle = self.middle_of(levels);
         for (own, settled) in self.members.iter().zip(settled).filter(|(own, _)| !own.is_slow(levels)) {
             if let Some(largest) = settled {
-                *self.counts.entry(own.step(largest, levels.middle)).or_default() += 1;
+                *self.counts.entry(own.step(largest, middle)).or_default() += 1;
             }
         }
         self.refit(levels);
@@ -214,9 +222,10 @@ impl Tail {
     /// The tail anew, of what was counted and of the last maxima of healthy members.
     fn refit(&mut self, levels: Spread) {
         let mut counts = self.counts.clone();
+        let middle = self.middle_of(levels);
         for own in self.members.iter().filter(|own| !own.is_slow(levels)) {
             for largest in own.pending.as_slice() {
-                *counts.entry(own.step(*largest, levels.middle)).or_default() += 1;
+                *counts.entry(own.step(*largest, middle)).or_default() += 1;
             }
         }
         let of_levels = self.levels.map_or(MIN_SPREAD, |levels| levels.deviation.max(MIN_SPREAD));
@@ -230,6 +239,11 @@ impl Tail {
     /// Members of which anything is known.
     fn known(&self) -> impl Iterator<Item = &Own> {
         self.members.iter().filter(|own| own.thinned.count > 0)
+    }
+
+    /// The level below which a member is faster than the others: none is, over less than days.
+    fn middle_of(&self, levels: Spread) -> f64 {
+        if self.is_of_days { levels.middle } else { f64::NEG_INFINITY }
     }
 
     /// Whether anything is known.
@@ -249,7 +263,7 @@ impl Tail {
 
     /// What a member always has.
     pub fn usual(&self, member: MemberIndex) -> f64 {
-        let middle = self.levels.map_or(0.0, |levels| levels.middle);
+        let middle = self.levels.map_or(0.0, |levels| self.middle_of(levels));
         self.members.get(member.index()).map_or(0.0, |own| own.usual(middle))
     }
 
@@ -394,6 +408,7 @@ mod tests {
         (0..4).for_each(|_| assert_eq!(faster.push(-0.1), None));
         assert!((faster.usual(-0.03) + 0.07).abs() < 1e-6, "it is faster than the others' middle");
         assert_eq!([faster.usual(-0.2), faster.usual(0.5)], [0.0, -MAX_USUAL.value]);
+        assert_eq!(faster.usual(Tail::new(false).middle_of(Spread { middle: 0.5, deviation: 0.1 })), 0.0);
         assert_eq!(usual(2), MAX_USUAL.value, "0.5 is no difference of healthy members");
         assert!(tail.bar(1e-6) < 0.5, "{}", tail.bar(1e-6));
     }
