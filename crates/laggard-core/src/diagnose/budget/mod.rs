@@ -98,9 +98,11 @@ const COMMON_PER_DAY: f64 = 0.1;
 /// How often members were slow beyond chance.
 #[derive(Debug, Default)]
 struct Excursions {
-    /// Since when each member is; since never, 0.
+    /// The last window in which each member was, counted from 1; 0 is never.
     last: Vec<u64>,
+    /// How many began, of all members ...
     begun: u64,
+    /// ... and of how many members.
     members: usize,
 }
 

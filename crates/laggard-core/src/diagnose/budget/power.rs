@@ -51,13 +51,13 @@ impl Counted {
         self.found += u32::from(is_found);
     }
 
-    /// Whether so many of so many are enough to claim something, one more, not found, counted.
+    /// Whether enough were found to claim something: one more that was not found is counted.
     fn claims(self) -> bool {
         f64::from(self.tried) >= MIN_TRIED.value
             && f64::from(self.found) >= MIN_FOUND.value * f64::from(self.tried + 1)
     }
 
-    /// The same of nothing, and without that one.
+    /// Whether enough were found to say that it is seen at all: only those that were tried are counted.
     fn is_seen(self) -> bool {
         f64::from(self.tried) >= MIN_TRIED.value
             && f64::from(self.found) >= MIN_FOUND.value * f64::from(self.tried)
